@@ -1,0 +1,64 @@
+"""Every error and warning that mgvbp raises on purpose, so that a caller can catch one kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class MgvbpError(Exception):
+    """Base class of all errors raised by mgvbp."""
+
+
+class InvalidInputError(MgvbpError, ValueError):
+    """An argument has a shape, value or combination that cannot be used."""
+
+
+class InvalidTypeError(MgvbpError, TypeError):
+    """An argument is of a kind that cannot be used."""
+
+
+class NotPositiveDefiniteError(InvalidInputError, np.linalg.LinAlgError):
+    """A matrix that must be symmetric positive definite is not."""
+
+
+class EvaluationError(MgvbpError):
+    """The user's function returned something that cannot be used.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (S, d) or (d,), or None
+        The draws for which it did.
+    """
+
+    def __init__(self, message: str, theta: NDArray[np.float64] | None = None) -> None:
+        super().__init__(message)
+        self.theta = theta
+
+
+class DivergenceError(EvaluationError):
+    """Too few usable values are left to go on: the iterates ran away or the function broke down."""
+
+
+class FileFormatError(MgvbpError, ValueError):
+    """A file is not one that mgvbp wrote, is damaged, or comes from a version that cannot be read."""
+
+
+class MissingDependencyError(MgvbpError, ImportError):
+    """An optional package is needed and not installed; the message has the install command."""
+
+
+class MgvbpWarning(UserWarning):
+    """Base class of all warnings issued by mgvbp."""
+
+
+class NonFiniteWarning(MgvbpWarning):
+    """Some draws had non-finite values and were left out."""
+
+
+class ConvergenceWarning(MgvbpWarning):
+    """The result may not be the optimum; the message says why and what to try."""

@@ -1,0 +1,65 @@
+"""What an estimator gets and gives: (ε, f) in, (g, G, lower bound) out, all in the frame."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from mgvbp._linalg import Array
+from mgvbp.families import Family
+from mgvbp.gaussian import Gaussian
+from mgvbp.problem import Prior
+
+
+class Sample(NamedTuple):
+    """Draws and the values that belong to them; eps is (S, d), the others (S,)."""
+
+    eps: Array
+    log_likelihood: Array
+    log_prior: Array
+    log_q: Array
+
+    @property
+    def h(self) -> Array:
+        """The paper's h-function: log prior + log-likelihood − log q."""
+        return self.log_likelihood + self.log_prior - self.log_q
+
+
+class Control(NamedTuple):
+    """Control-variate constants per coordinate: of the mean (d,) and of the precision (family array)."""
+
+    mean: Array
+    precision: Array
+
+
+class Estimate(NamedTuple):
+    """Whitened gradients of the lower bound.
+
+    g : ``L⁻¹ ∇_μ``, (d,).  G : ``−L⁻¹ ∇_Σ L⁻ᵀ``, a family array.
+    """
+
+    g: Array
+    G: Array
+    lower_bound: float
+    control: Control | None = None
+
+
+class Estimator(ABC):
+    """From draws and values to whitened gradients."""
+
+    name: str
+
+    @abstractmethod
+    def estimate(self, q: Gaussian, prior: Prior | None, sample: Sample, control: Control | None) -> Estimate:
+        """Estimate the gradients at ``q``; ``control`` is what the previous iteration's estimate carried."""
+
+    @abstractmethod
+    def minimum_draws(self, family: Family, draws: str) -> int:
+        """The fewest draws of that kind that determine the estimate."""
+
+    @abstractmethod
+    def default_draws(self, family: Family) -> int:
+        """A sensible number of draws."""
+
+    def check_prior(self, prior: Prior | None) -> None:
+        """Raise if the estimator cannot be used with this prior."""

@@ -1,0 +1,86 @@
+r"""Gradients by least squares: regress h on a quadratic in ε and read the gradients off the coefficients.
+
+With :math:`h \approx a + g^\top\varepsilon + \varepsilon^\top Q\,\varepsilon - \operatorname{tr} Q` the whitened
+gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean zero
+under q). A quadratic log density is met exactly by any draws that determine the coefficients; otherwise the
+noise is that of the residual, not of h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lstsq
+
+from mgvbp._linalg import Array
+from mgvbp.errors import DivergenceError
+from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
+from mgvbp.families import Family, Full
+from mgvbp.gaussian import Gaussian
+from mgvbp.problem import Prior
+
+FULL_QUADRATIC_FROM = 1.5
+"""Draws per monomial of the full quadratic from which diagonal and block families use all of it."""
+
+FULL_QUADRATIC_UP_TO = 500
+"""Size of the full quadratic (d = 30) up to which the default number of draws pays for it in every family."""
+
+
+@dataclass(frozen=True)
+class Regression(Estimator):
+    """Least squares on the monomials 1, ε_i, ε_i ε_j.
+
+    A diagonal or block family needs only its own monomials. Where there are enough draws (1.5 per
+    coefficient) the full quadratic is fitted all the same and the family's part of it is kept: the cross
+    terms are then explained, not noise.
+    """
+
+    name = "regression"
+
+    def estimate(self, q: Gaussian, prior: Prior | None, sample: Sample, control: Control | None) -> Estimate:
+        """Estimate g, G and the lower bound."""
+        family, (S, d) = q.family, sample.eps.shape
+        full = Full(d)
+        chosen = full if S >= FULL_QUADRATIC_FROM * full.num_monomials else family
+        if chosen.num_monomials > S:
+            raise DivergenceError(
+                f"{S} draws with finite values are left, but the regression needs {chosen.num_monomials}: "
+                "give a larger num_draws or a start where the function is finite"
+            )
+        Z = monomials(chosen, sample.eps)
+        coefficients, _, rank, _ = lstsq(Z, sample.h, lapack_driver="gelsy", check_finite=False)
+        if rank < Z.shape[1]:
+            raise DivergenceError(f"the {S} draws do not determine the {Z.shape[1]} coefficients of the regression")
+        quadratic = coefficients[1 + d :]
+        if chosen is not family:
+            quadratic = quadratic[_positions(family)]
+        return Estimate(coefficients[1 : 1 + d], -family.from_pairs(quadratic), float(coefficients[0]))
+
+    def minimum_draws(self, family: Family, draws: str) -> int:
+        """One per coefficient; antithetic pairs see an even monomial once."""
+        even = family.num_monomials - family.dim
+        return max(2 * even, 2 * family.dim) if draws == "antithetic" else family.num_monomials
+
+    def default_draws(self, family: Family) -> int:
+        """Two per coefficient, of the full quadratic while that is small: half of them average the residual."""
+        full = Full(family.dim).num_monomials
+        return 2 * (full if full <= FULL_QUADRATIC_UP_TO else family.num_monomials)
+
+
+def monomials(family: Family, eps: Array) -> Array:
+    """The regressors 1, ε_i and ε_i ε_j − δ_ij as columns, (S, num_monomials)."""
+    i, j = family.pairs
+    S, d = eps.shape
+    Z = np.empty((S, family.num_monomials), order="F")
+    Z[:, 0] = 1.0
+    Z[:, 1 : 1 + d] = eps
+    np.multiply(eps[:, i], eps[:, j], out=Z[:, 1 + d :])
+    Z[:, 1 + d + np.flatnonzero(i == j)] -= 1.0
+    return Z
+
+
+def _positions(family: Family) -> np.ndarray:
+    """Where the family's pairs stand among the pairs of the full family."""
+    i, j = np.minimum(*family.pairs), np.maximum(*family.pairs)
+    return i * family.dim - i * (i - 1) // 2 + (j - i)

@@ -1,0 +1,155 @@
+"""What a covariance structure must be able to do in the frame.
+
+A family stores a symmetric matrix of its structure, or a lower-triangular factor, as *one* array, the
+"family array": (d, d) for the full family, (d,) for the diagonal one, the entries of all blocks end to end
+for the block-diagonal one. Sums and multiples of family arrays are therefore plain NumPy, and the methods
+never need to know which family they work on.
+
+The frame is the lower factor ``L`` of the precision, ``P = L Lᵀ``; ``θ = μ + L⁻ᵀ ε``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from numpy.typing import NDArray
+
+from mgvbp._linalg import Array
+
+Indices = NDArray[np.intp]
+
+
+class Family(ABC):
+    """A covariance structure of dimension ``dim``; the operations act on family arrays."""
+
+    name: str
+    dim: int
+
+    @property
+    @abstractmethod
+    def pairs(self) -> tuple[Indices, Indices]:
+        """The (i, j) of the products ``ε_i ε_j`` that the structure has, as two index arrays."""
+
+    # --- vectors: v is (d,) or (S, d), one vector a row -------------------------------------------
+
+    @abstractmethod
+    def from_frame(self, L: Array, v: Array) -> Array:
+        """``L⁻ᵀ v``: from ε to θ − μ."""
+
+    @abstractmethod
+    def to_frame(self, L: Array, v: Array) -> Array:
+        """``Lᵀ v``: from θ − μ to ε."""
+
+    @abstractmethod
+    def solve(self, L: Array, v: Array) -> Array:
+        """``L⁻¹ v``: from ∇_μ to the whitened gradient."""
+
+    @abstractmethod
+    def times(self, L: Array, v: Array) -> Array:
+        """``L v``: from the whitened gradient to ∇_μ."""
+
+    # --- symmetric matrices -----------------------------------------------------------------------
+
+    @abstractmethod
+    def moment(self, eps: Array, weights: Array | None = None) -> Array:
+        """``(1/S) Σ_s w_s ε_s ε_sᵀ``, the entries of the structure only; eps (S, d), weights (S,)."""
+
+    @abstractmethod
+    def shift(self, A: Array, c: float | Array) -> Array:
+        """``A + c I``, or ``A + diag(c)``."""
+
+    @abstractmethod
+    def retraction(self, A: Array) -> Array:
+        """``I + A + ½ A²``; at least the lower triangle."""
+
+    @abstractmethod
+    def exponential(self, A: Array) -> Array:
+        """The matrix exponential of ``A``."""
+
+    @abstractmethod
+    def from_pairs(self, coefficients: Array) -> Array:
+        """``Q`` with ``εᵀ Q ε = Σ coefficient · ε_i ε_j`` over ``pairs``."""
+
+    @abstractmethod
+    def precision_tangent(self, L: Array, G: Array) -> Array:
+        """``L G Lᵀ``: a whitened tangent vector as one of the precision."""
+
+    @abstractmethod
+    def covariance_tangent(self, L: Array, G: Array) -> Array:
+        """``L⁻ᵀ G L⁻¹``: a whitened tangent vector as one of the covariance."""
+
+    @abstractmethod
+    def whiten(self, K: Array, A: Array) -> Array:
+        """``K⁻¹ A K⁻ᵀ``."""
+
+    @abstractmethod
+    def whitened_precision(self, L: Array, other: Family, R: Array) -> Array:
+        """``L⁻¹ R Rᵀ L⁻ᵀ``, the entries of the structure only, for a factor ``R`` of another family."""
+
+    # --- factors ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def factor(self, *, variance: Array | None = None, precision: Array | None = None) -> Array:
+        """``L`` for a variance or precision given as (), (d,) or (d, d); off-structure entries ignored."""
+
+    @abstractmethod
+    def cholesky(self, F: Array) -> Array:
+        """``K`` with ``K Kᵀ = F``; reads the lower triangle."""
+
+    @abstractmethod
+    def cholesky_reversed(self, F: Array) -> Array:
+        """``W`` with ``Wᵀ W = F``; reads the lower triangle."""
+
+    @abstractmethod
+    def product(self, L: Array, K: Array) -> Array:
+        """``L K``."""
+
+    @abstractmethod
+    def quotient(self, L: Array, W: Array) -> Array:
+        """``L W⁻¹``."""
+
+    @abstractmethod
+    def conjugate(self, K: Array, M: Array) -> Array:
+        """``K⁻¹ M K``, known to be symmetric."""
+
+    @abstractmethod
+    def conjugate_inverse(self, W: Array, M: Array) -> Array:
+        """``W M W⁻¹``, known to be symmetric."""
+
+    @abstractmethod
+    def diagonal(self, L: Array) -> Array:
+        """The diagonal of a family array in the order of the parameters, (d,)."""
+
+    # --- what users see ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def dense_factor(self, L: Array) -> Array:
+        """A matrix ``R`` (d, d) with ``R Rᵀ`` the precision (lower triangular unless blocks interleave)."""
+
+    def precision(self, L: Array) -> Array:
+        """``L Lᵀ`` as a (d, d) matrix."""
+        R = self.dense_factor(L)
+        return R @ R.T
+
+    def precision_block(self, L: Array, block: Indices) -> Array:
+        """The rows and columns ``block`` of ``L Lᵀ``."""
+        rows = self.dense_factor(L)[block]
+        return rows @ rows.T
+
+    @abstractmethod
+    def covariance(self, L: Array) -> Array:
+        """``(L Lᵀ)⁻¹`` as a (d, d) matrix."""
+
+    def variances(self, L: Array) -> Array:
+        """The diagonal of the covariance, (d,)."""
+        return self.covariance(L).diagonal().copy()
+
+    @property
+    def num_monomials(self) -> int:
+        """How many of ``1, ε_i, ε_i ε_j`` the structure has: the least draws that a regression needs."""
+        return 1 + self.dim + len(self.pairs[0])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dim})"

@@ -1,0 +1,156 @@
+"""A Gaussian distribution, kept as its mean and the factor of its precision: a prior, and what a fit returns."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidInputError, InvalidTypeError, NotPositiveDefiniteError
+from mgvbp.families import Diagonal, Family, Full
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Gaussian:
+    """A multivariate normal distribution.
+
+    Parameters
+    ----------
+    mean : float or array_like of shape (d,)
+    variance : float, or array_like of shape (d,) or (d, d)
+        Isotropic, diagonal or full covariance. Give this or ``precision``.
+    precision : float, or array_like of shape (d,) or (d, d)
+        The inverse of the covariance.
+    dim : int, optional
+        The dimension d, where no argument shows it.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+    family : Family
+        `Diagonal` for isotropic and diagonal variances, which are kept as vectors; else `Full`.
+    factor : ndarray
+        The lower factor L of the precision ``L Lᵀ``, as an array of the family.
+
+    Examples
+    --------
+    >>> prior = Gaussian(mean=0.0, variance=5.0, dim=3)
+    >>> prior.std.round(3)
+    array([2.236, 2.236, 2.236])
+    >>> prior.log_density(np.zeros((1, 3))).round(4)
+    array([-5.171])
+    """
+
+    mean: Array
+    family: Family
+    factor: Array
+
+    def __init__(
+        self,
+        mean: ArrayLike = 0.0,
+        variance: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        dim: int | None = None,
+    ) -> None:
+        if (variance is None) == (precision is None):
+            raise InvalidInputError("give exactly one of variance= and precision=")
+        mean_array = as_floats(mean, "mean")
+        what = "variance" if precision is None else "precision"
+        scale = as_floats(variance if precision is None else precision, what)
+        if mean_array.ndim > 1:
+            raise InvalidInputError(f"mean must be a number or a vector; got shape {mean_array.shape}")
+        if dim is None:
+            shown = [a.shape[0] for a in (mean_array, scale) if a.ndim]
+            if not shown:
+                raise InvalidInputError("give dim=, or a vector as mean or variance: the dimension is not known")
+            dim = shown[0]
+        if mean_array.shape not in ((), (dim,)) or scale.shape not in ((), (dim,), (dim, dim)):
+            raise InvalidInputError(
+                f"mean has shape {mean_array.shape} and {what} {scale.shape}; "
+                f"with dim={dim} expected () or ({dim},), and (), ({dim},) or ({dim}, {dim})"
+            )
+        self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
+        self.family = Full(dim) if scale.ndim == 2 else Diagonal(dim)
+        self.factor = frozen(checked_factor(self.family, scale, what))
+
+    @classmethod
+    def from_factor(cls, mean: Array, factor: Array, family: Family) -> Gaussian:
+        """Build from the mean (d,) and the precision's factor, both kept without a copy."""
+        self = Gaussian.__new__(Gaussian)
+        self._set(mean, factor, family)
+        return self
+
+    def _set(self, mean: Array, factor: Array, family: Family) -> Self:
+        self.mean, self.factor, self.family = frozen(mean), frozen(factor), family
+        return self
+
+    @property
+    def dim(self) -> int:
+        """The number of parameters d."""
+        return len(self.mean)
+
+    @property
+    def covariance(self) -> Array:
+        """The covariance matrix, (d, d)."""
+        return self.family.covariance(self.factor)
+
+    @property
+    def precision(self) -> Array:
+        """The precision matrix, (d, d)."""
+        return self.family.precision(self.factor)
+
+    @property
+    def std(self) -> Array:
+        """The standard deviations, (d,)."""
+        return np.sqrt(self.family.variances(self.factor))
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw ``n`` points, (n, d)."""
+        eps = np.random.default_rng(rng).standard_normal((n, self.dim))
+        return self.mean + self.family.from_frame(self.factor, eps)
+
+    def log_density(self, theta: ArrayLike) -> Array:
+        """Log density at each row of ``theta``, (S, d) -> (S,)."""
+        points = np.asarray(theta, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
+        return self.log_density_in_frame(self.family.to_frame(self.factor, points - self.mean))
+
+    def log_density_in_frame(self, eps: Array) -> Array:
+        """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
+        log_det = np.log(self.family.diagonal(self.factor)).sum()
+        return log_det - 0.5 * (self.dim * LOG_2PI + np.einsum("sd,sd->s", eps, eps))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"
+
+
+def as_floats(value: ArrayLike | None, name: str) -> Array:
+    """``value`` as a finite float64 array, or an error that names the argument."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"{name} must be a number or an array of numbers; got {value!r}") from None
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} has non-finite entries")
+    return array
+
+
+def checked_factor(family: Family, scale: Array, what: str) -> Array:
+    """The precision's factor for a variance or precision that a user gave, checked."""
+    if scale.ndim == 2 and np.abs(scale - scale.T).max() > 1e-8 * np.abs(scale).max():
+        raise NotPositiveDefiniteError(f"{what} is not symmetric")
+    try:
+        return family.factor(**{what: scale})
+    except NotPositiveDefiniteError:
+        raise NotPositiveDefiniteError(f"{what} must be positive definite: {scale!r}") from None
+
+
+def frozen(array: Array) -> Array:
+    """The same array, read-only from now on."""
+    array.setflags(write=False)
+    return array

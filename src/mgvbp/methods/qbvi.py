@@ -1,0 +1,42 @@
+"""QBVI: first-order natural-gradient steps in the natural parameters (Magris, Shabani and Iosifidis 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mgvbp._linalg import Array
+from mgvbp.families import Family
+from mgvbp.methods.base import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class QBVI(Method):
+    r"""Quasi Black-box Variational Inference.
+
+    .. math::
+        P^+ = P - 2\beta \nabla_\Sigma = L (I + \beta M) L^\top, \qquad
+        \mu^+ = \mu + \beta\, \Sigma^+ \nabla_\mu .
+
+    The exact natural gradient of the precision is :math:`2 L G L^\top`, hence ``precision_scale=2`` here.
+    The step is of first order and the new precision need not be positive definite: where it is not, the step
+    is halved, counted (`Trace.reductions`) and reported. Natural parameters are a flat space: momentum is
+    averaged there as it is, without transport. The other parameters are those of `Method`.
+    """
+
+    precision_scale: float = 2.0
+
+    def scaling(self, family: Family, A: Array) -> Array:
+        """``K Kᵀ = I + A``; raises `NotPositiveDefiniteError` where that is lost."""
+        return family.cholesky(family.shift(A, 1.0))
+
+    def transport(self, family: Family, K: Array, M: Array) -> Array:
+        """``K⁻¹ M K⁻ᵀ``: the same matrix, seen in the new frame."""
+        return family.whiten(K, M)
+
+    def mean_direction(self, family: Family, L: Array, g: Array) -> Array:
+        """``∇_μ = L g``."""
+        return family.times(L, g)
+
+    def mean_move(self, family: Family, L: Array, m: Array) -> Array:
+        """``Σ⁺ m``."""
+        return family.from_frame(L, family.solve(L, m))

@@ -1,0 +1,222 @@
+"""Ask and tell: draws go out, their values come in, the state moves one step.
+
+The optimiser never calls the model. A loop, a cluster, a simulator or a person may do the evaluating.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.draws import resolve_draws
+from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError, NonFiniteWarning
+from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
+from mgvbp.families import Family, resolve_family
+from mgvbp.gaussian import Gaussian, as_floats, checked_factor, frozen
+from mgvbp.problem import Problem, checked_values, log_prior
+
+
+class Frame(NamedTuple):
+    """Where a method is: mean (d,), factor L (family array), and their momenta (None before the first step)."""
+
+    mean: Array
+    factor: Array
+    mean_momentum: Array | None = None
+    factor_momentum: Array | None = None
+
+
+class Step(NamedTuple):
+    """The frame after a step, the step size that was taken and how often it had to be halved."""
+
+    frame: Frame
+    step_size: float
+    reductions: int
+
+
+class Stepper(Protocol):
+    """What the optimiser asks of a method."""
+
+    def step(self, family: Family, frame: Frame, estimate: Estimate, t: int) -> Step:
+        """Take step ``t`` from ``frame``."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a run needs to go on; immutable, and a pickled copy goes on bit for bit.
+
+    The draws of an iteration are a function of ``key`` and ``iteration``, so no generator is kept.
+    """
+
+    frame: Frame
+    iteration: int
+    key: tuple[int, ...]
+    control: Control | None = None
+
+
+class Info(NamedTuple):
+    """What a step found out about the Gaussian that its draws came from."""
+
+    lower_bound: float
+    """Estimate of the lower bound."""
+    gap: float
+    """``½‖g‖² + ‖G‖²``: the predicted distance to the optimum in nats, noise included."""
+    step_size: float
+    dropped: int
+    """Draws left out because their value was not finite."""
+    reductions: int
+    """How often the step was halved to keep the precision positive definite."""
+
+
+class Optimizer:
+    """An ask/tell run of a method.
+
+    Parameters
+    ----------
+    method : Method
+    target : int, Gaussian or Problem
+        The number of parameters (the values told are then those of the whole log density), a Gaussian prior
+        (they are those of the log-likelihood), or a `Problem`, whose function is not called here.
+    family : {"full", "diagonal"} or BlockDiagonal
+    estimator : {"auto", "h", "loglik", "regression"} or Estimator
+    draws : {"auto", "mc", "antithetic", "sobol"}
+    num_draws : int, optional
+        Draws per iteration, S.
+    initial_mean : array_like of shape (d,), optional
+        Where to start; by default the prior's mean, or 0.
+    initial_variance : float, or array_like of shape (d,) or (d, d), optional
+        Variance to start with (1); of a matrix the entries of the family are used.
+    rng : int or numpy.random.Generator
+    state : State, optional
+        Continue from here instead.
+
+    Examples
+    --------
+    See `Method.start`.
+    """
+
+    def __init__(
+        self,
+        method: Stepper,
+        target: int | Gaussian | Problem,
+        *,
+        family: str | Family = "full",
+        estimator: str | Estimator = "auto",
+        draws: str = "auto",
+        num_draws: int | None = None,
+        initial_mean: ArrayLike | None = None,
+        initial_variance: ArrayLike | None = None,
+        rng: int | np.random.Generator = 0,
+        state: State | None = None,
+    ) -> None:
+        self.method = method
+        if isinstance(target, Problem):
+            self.prior, self.dim = target.prior, target.dim
+        elif isinstance(target, Gaussian):
+            self.prior, self.dim = target, target.dim
+        else:
+            self.prior, self.dim = None, _positive_integer(target, "the dimension")
+        self.family = resolve_family(family, self.dim)
+        self.estimator = resolve_estimator(estimator, self.family, num_draws, draws)
+        self.estimator.check_prior(self.prior)
+        if num_draws is None:
+            num_draws = self.estimator.default_draws(self.family)
+        self.num_draws = _positive_integer(num_draws, "num_draws")
+        least = self.estimator.minimum_draws(self.family, draws)
+        if num_draws < least:
+            raise InvalidInputError(
+                f"num_draws={num_draws} is too small: the {self.estimator.name} estimator with the "
+                f"{self.family.name} family needs at least {least} {draws if draws != 'auto' else ''} draws "
+                f"at d={self.dim}; give more, a smaller family, or estimator='h'"
+            )
+        self._sampler = resolve_draws(draws, num_draws, self.dim)
+        self.state = state or State(self._initial(initial_mean, initial_variance), 0, _key(rng))
+        self._asked: tuple[Array, Array] | None = None
+        self._warned = False
+
+    def _initial(self, mean: ArrayLike | None, variance: ArrayLike | None) -> Frame:
+        if mean is None:
+            mean = self.prior.mean if isinstance(self.prior, Gaussian) else np.zeros(self.dim)
+        mu = np.array(as_floats(mean, "initial_mean"))
+        V = as_floats(1.0 if variance is None else variance, "initial_variance")
+        if mu.shape != (self.dim,):
+            raise InvalidInputError(f"initial_mean has shape {mu.shape}; expected ({self.dim},)")
+        if V.shape not in ((), (self.dim,), (self.dim, self.dim)):
+            raise InvalidInputError(
+                f"initial_variance has shape {V.shape}; expected (), ({self.dim},) or ({self.dim}, {self.dim})"
+            )
+        return Frame(frozen(mu), frozen(checked_factor(self.family, V, "variance")))
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The current approximation, from which the next `ask` draws."""
+        return Gaussian.from_factor(self.state.frame.mean, self.state.frame.factor, self.family)
+
+    def ask(self) -> Array:
+        """The draws to evaluate, (S, d); the same ones until `tell`."""
+        return self._pending()[1].copy()
+
+    def _pending(self) -> tuple[Array, Array]:
+        if self._asked is None:
+            mean, factor, *_ = self.state.frame
+            rng = np.random.default_rng((*self.state.key, self.state.iteration))
+            eps = self._sampler(rng, self.num_draws, self.dim)
+            self._asked = eps, mean + self.family.from_frame(factor, eps)
+        return self._asked
+
+    def tell(self, values: ArrayLike) -> Info:
+        """Take the values (S,) of the draws last asked for and move one step."""
+        eps, theta = self._pending()
+        q = self.gaussian
+        log_likelihood = checked_values(values, theta, "log_likelihood")
+        sample = Sample(eps, log_likelihood, log_prior(self.prior, theta), q.log_density_in_frame(eps))
+        sample, dropped = self._finite(sample, theta)
+        estimate = self.estimator.estimate(q, self.prior, sample, self.state.control)
+        t = self.state.iteration + 1
+        frame, step_size, reductions = self.method.step(self.family, self.state.frame, estimate, t)
+        self.state = State(frame, t, self.state.key, estimate.control)
+        self._asked = None
+        gap = 0.5 * float(np.vdot(estimate.g, estimate.g)) + float(np.vdot(estimate.G, estimate.G))
+        return Info(estimate.lower_bound, gap, step_size, dropped, reductions)
+
+    def _finite(self, sample: Sample, theta: Array) -> tuple[Sample, int]:
+        """Leave out draws whose value is not finite; warn the first time, give up when too few are left."""
+        keep = np.isfinite(sample.log_likelihood + sample.log_prior)
+        dropped = len(keep) - int(np.count_nonzero(keep))
+        if dropped == 0:
+            return sample, 0
+        if dropped > len(keep) - 2:
+            raise DivergenceError(
+                f"{dropped} of {len(keep)} draws have non-finite values (nan or inf): start where the function "
+                "is finite (initial_mean, a smaller initial_variance); the draws are this exception's .theta",
+                theta,
+            )
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{dropped} of {len(keep)} draws have non-finite values and are left out; "
+                "the trace counts such draws (this is said once)",
+                NonFiniteWarning,
+                stacklevel=3,
+            )
+        return Sample(*(part[keep] for part in sample)), dropped
+
+
+def _key(rng: int | np.random.Generator) -> tuple[int, ...]:
+    if isinstance(rng, np.random.Generator):
+        return tuple(int(word) for word in rng.integers(2**32, size=4))
+    if isinstance(rng, (int, np.integer)) and rng >= 0:
+        return (int(rng),)
+    raise InvalidTypeError(f"rng must be a non-negative int or a numpy.random.Generator; got {rng!r}")
+
+
+def _positive_integer(value: object, name: str) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise InvalidTypeError(f"{name} must be an integer; got {value!r}")
+    if value < 1:
+        raise InvalidInputError(f"{name} must be positive; got {value}")
+    return int(value)

@@ -1,0 +1,50 @@
+"""Files: a NumPy archive with a JSON header. Nothing in them is ever unpickled or evaluated."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.errors import FileFormatError
+
+FORMAT_VERSION = 1
+
+
+def write_archive(path: str | PathLike[str], kind: str, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write arrays and a JSON header to ``path``, whole or not at all."""
+    header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez_compressed(file, header=np.frombuffer(header.encode(), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `write_archive` wrote; anything else raises `FileFormatError`."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop("header").tobytes().decode())
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+            raise
+        raise FileFormatError(f"{path} cannot be read as a mgvbp file: {error}") from None
+    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path} is not a mgvbp file, or is damaged: {error}") from None
+    if not isinstance(header, dict) or header.get("kind") != kind:
+        raise FileFormatError(f"{path} does not hold a mgvbp {kind}")
+    if header.get("mgvbp") != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path} has file format {header.get('mgvbp')!r}; this version of mgvbp reads {FORMAT_VERSION}"
+        )
+    return header, arrays
