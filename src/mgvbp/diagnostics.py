@@ -34,7 +34,7 @@ def diagnose(
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
     if num_draws < 25:
         raise InvalidInputError(f"num_draws must be at least 25 for the Pareto fit; got {num_draws}")
-    from arviz_stats.base import array_stats
+    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
     theta = q.sample(num_draws, rng)
     h = log_density(theta) - q.log_density(theta)

@@ -113,7 +113,7 @@ def fit(
         rng=rng,
     )
     limits = Limits(
-        _limit("max_iterations", max_iterations, chosen.max_iterations, 1),
+        int(_limit("max_iterations", max_iterations, chosen.max_iterations, 1)),
         _limit("max_evaluations", max_evaluations, math.inf, optimizer.num_draws),
         chosen.window,
         chosen.patience,

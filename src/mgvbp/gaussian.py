@@ -1,4 +1,4 @@
-"""A Gaussian distribution, kept as its mean and the factor of its precision: a prior, and what a fit returns."""
+"""A Gaussian distribution, kept as its mean and the factor of its precision: a prior, or a fit's result."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class Gaussian:
         if dim is None:
             shown = [a.shape[0] for a in (mean_array, scale) if a.ndim]
             if not shown:
-                raise InvalidInputError("give dim=, or a vector as mean or variance: the dimension is not known")
+                raise InvalidInputError(
+                    "give dim=, or a vector as mean or variance: the dimension is not known"
+                )
             dim = shown[0]
         if mean_array.shape not in ((), (dim,)) or scale.shape not in ((), (dim,), (dim, dim)):
             raise InvalidInputError(
@@ -123,7 +125,7 @@ class Gaussian:
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
         log_det = np.log(self.family.diagonal(self.factor)).sum()
-        return log_det - 0.5 * (self.dim * LOG_2PI + np.einsum("sd,sd->s", eps, eps))
+        return np.asarray(log_det - 0.5 * (self.dim * LOG_2PI + np.einsum("sd,sd->s", eps, eps)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"

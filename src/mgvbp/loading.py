@@ -39,7 +39,9 @@ def load(path: str | PathLike[str]) -> Posterior:
         expected = family.factor(variance=np.array(1.0)).shape
         if mean.ndim != 1 or factor.shape != expected or mean.dtype != float or factor.dtype != float:
             raise FileFormatError(f"arrays of shape {mean.shape} and {factor.shape} are not a {family!r}")
-        if not (np.isfinite(mean).all() and np.isfinite(factor).all() and (family.diagonal(factor) > 0).all()):
+        if not (
+            np.isfinite(mean).all() and np.isfinite(factor).all() and (family.diagonal(factor) > 0).all()
+        ):
             raise FileFormatError("the mean or the factor of the precision is not valid")
         columns = {name: arrays[f"trace_{name}"] for name in TRACE_COLUMNS}
         if any(c.ndim != 1 or len(c) != len(columns["lower_bound"]) or len(c) == 0 for c in columns.values()):

@@ -97,7 +97,9 @@ def run(
         if best is None:
             raise
         reason = f"broke down: {error}"
-        warnings.warn(f"the run broke down and returns its best iterate: {error}", ConvergenceWarning, stacklevel=3)
+        warnings.warn(
+            f"the run broke down and returns its best iterate: {error}", ConvergenceWarning, stacklevel=3
+        )
     assert best is not None
     columns = (np.array(column) for column in zip(*rows, strict=True))
     return Run(best, best_bound, Trace(*columns), reason, converged)

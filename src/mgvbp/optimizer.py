@@ -22,7 +22,7 @@ from mgvbp.problem import Problem, checked_values, log_prior
 
 
 class Frame(NamedTuple):
-    """Where a method is: mean (d,), factor L (family array), and their momenta (None before the first step)."""
+    """Where a method is: mean (d,), factor L (family array) and their momenta (None at the start)."""
 
     mean: Array
     factor: Array
@@ -147,7 +147,8 @@ class Optimizer:
             raise InvalidInputError(f"initial_mean has shape {mu.shape}; expected ({self.dim},)")
         if V.shape not in ((), (self.dim,), (self.dim, self.dim)):
             raise InvalidInputError(
-                f"initial_variance has shape {V.shape}; expected (), ({self.dim},) or ({self.dim}, {self.dim})"
+                f"initial_variance has shape {V.shape}; "
+                f"expected (), ({self.dim},) or ({self.dim}, {self.dim})"
             )
         return Frame(frozen(mu), frozen(checked_factor(self.family, V, "variance")))
 
@@ -191,8 +192,9 @@ class Optimizer:
             return sample, 0
         if dropped > len(keep) - 2:
             raise DivergenceError(
-                f"{dropped} of {len(keep)} draws have non-finite values (nan or inf): start where the function "
-                "is finite (initial_mean, a smaller initial_variance); the draws are this exception's .theta",
+                f"{dropped} of {len(keep)} draws have non-finite values (nan or inf): start where the "
+                "function is finite (initial_mean, a smaller initial_variance); the draws are this "
+                "exception's .theta",
                 theta,
             )
         if not self._warned:

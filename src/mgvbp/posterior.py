@@ -85,7 +85,7 @@ class Posterior(Gaussian):
             How many evaluations to spend.
         rng : int or numpy.random.Generator
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which does not bring the model back.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which brings no model back.
         """
         target = log_density or self._target
         if target is None:
@@ -127,7 +127,11 @@ class Posterior(Gaussian):
             f"in {len(self.trace):,} iterations",
             f"{'converged' if self.converged else 'NOT converged'}: {self.stop_reason}",
             *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
-            *([f"the step was shortened in {reductions:,} iterations to stay positive definite"] if reductions else []),
+            *(
+                [f"the step was shortened in {reductions:,} iterations to stay positive definite"]
+                if reductions
+                else []
+            ),
             "",
             f"{'parameter':<12}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}",
         ]

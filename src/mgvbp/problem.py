@@ -1,4 +1,4 @@
-"""What is to be approximated: a log-likelihood, a prior and a dimension; and the checks on what comes back."""
+"""What is to be approximated: a log-likelihood, a prior and a dimension; checks on what comes back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Problem:
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
             raise InvalidTypeError(
-                f"log_likelihood must be a function of an (S, d) array; got {type(self.log_likelihood).__name__}"
+                "log_likelihood must be a function of an (S, d) array; "
+                f"got {type(self.log_likelihood).__name__}"
             )
         object.__setattr__(self, "dim", checked_dim(self.prior, self.dim))
 
@@ -95,7 +96,9 @@ def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> A
         return function(*args)
     except Exception as error:
         error.theta = theta  # type: ignore[attr-defined]
-        error.add_note(f"raised by the function given to mgvbp; its argument is this exception's .theta {theta.shape}")
+        error.add_note(
+            f"raised by the function given to mgvbp; its argument is this exception's .theta {theta.shape}"
+        )
         raise
 
 
@@ -110,6 +113,7 @@ def checked_values(values: Any, theta: Array, name: str) -> Array:
     if array.shape != (len(theta),):
         advice = "; it looks written for one draw: try vectorized=False" if array.size == 1 else ""
         raise EvaluationError(
-            f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}", theta
+            f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
+            theta,
         )
     return array.astype(np.float64, copy=False)

@@ -16,7 +16,9 @@ from mgvbp.errors import FileFormatError
 FORMAT_VERSION = 1
 
 
-def write_archive(path: str | PathLike[str], kind: str, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
+def write_archive(
+    path: str | PathLike[str], kind: str, meta: dict[str, Any], arrays: dict[str, Array]
+) -> None:
     """Write arrays and a JSON header to ``path``, whole or not at all."""
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     target = Path(path)

@@ -14,8 +14,10 @@ REGRESSION_LIMIT = 1000
 """Above this many coefficients (d = 43 for the full family) ``auto`` prefers the score estimator."""
 
 
-def resolve_estimator(estimator: str | Estimator, family: Family, num_draws: int | None, draws: str) -> Estimator:
-    """Return the estimator that ``estimator`` names; ``auto`` is regression where the draws allow it, else h."""
+def resolve_estimator(
+    estimator: str | Estimator, family: Family, num_draws: int | None, draws: str
+) -> Estimator:
+    """Return the estimator of that name; ``auto`` is regression where the draws allow it, else h."""
     if isinstance(estimator, Estimator):
         return estimator
     if estimator == "auto":

@@ -61,5 +61,5 @@ class Estimator(ABC):
     def default_draws(self, family: Family) -> int:
         """A sensible number of draws."""
 
-    def check_prior(self, prior: Prior | None) -> None:
+    def check_prior(self, prior: Prior | None) -> None:  # noqa: B027  (most take any prior)
         """Raise if the estimator cannot be used with this prior."""

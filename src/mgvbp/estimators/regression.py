@@ -1,7 +1,7 @@
 r"""Gradients by least squares: regress h on a quadratic in ε and read the gradients off the coefficients.
 
-With :math:`h \approx a + g^\top\varepsilon + \varepsilon^\top Q\,\varepsilon - \operatorname{tr} Q` the whitened
-gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean zero
+With :math:`h \approx a + g^\top\varepsilon + \varepsilon^\top Q\,\varepsilon - \operatorname{tr} Q` the
+whitened gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean zero
 under q). A quadratic log density is met exactly by any draws that determine the coefficients; otherwise the
 noise is that of the residual, not of h.
 """
@@ -17,6 +17,7 @@ from mgvbp._linalg import Array
 from mgvbp.errors import DivergenceError
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family, Full
+from mgvbp.families.base import Indices
 from mgvbp.gaussian import Gaussian
 from mgvbp.problem import Prior
 
@@ -42,7 +43,7 @@ class Regression(Estimator):
         """Estimate g, G and the lower bound."""
         family, (S, d) = q.family, sample.eps.shape
         full = Full(d)
-        chosen = full if S >= FULL_QUADRATIC_FROM * full.num_monomials else family
+        chosen = full if FULL_QUADRATIC_FROM * full.num_monomials <= S else family
         if chosen.num_monomials > S:
             raise DivergenceError(
                 f"{S} draws with finite values are left, but the regression needs {chosen.num_monomials}: "
@@ -51,7 +52,9 @@ class Regression(Estimator):
         Z = monomials(chosen, sample.eps)
         coefficients, _, rank, _ = lstsq(Z, sample.h, lapack_driver="gelsy", check_finite=False)
         if rank < Z.shape[1]:
-            raise DivergenceError(f"the {S} draws do not determine the {Z.shape[1]} coefficients of the regression")
+            raise DivergenceError(
+                f"the {S} draws do not determine the {Z.shape[1]} coefficients of the regression"
+            )
         quadratic = coefficients[1 + d :]
         if chosen is not family:
             quadratic = quadratic[_positions(family)]
@@ -63,7 +66,7 @@ class Regression(Estimator):
         return max(2 * even, 2 * family.dim) if draws == "antithetic" else family.num_monomials
 
     def default_draws(self, family: Family) -> int:
-        """Two per coefficient, of the full quadratic while that is small: half of them average the residual."""
+        """Two per coefficient, of the full quadratic while that is small."""
         full = Full(family.dim).num_monomials
         return 2 * (full if full <= FULL_QUADRATIC_UP_TO else family.num_monomials)
 
@@ -80,7 +83,7 @@ def monomials(family: Family, eps: Array) -> Array:
     return Z
 
 
-def _positions(family: Family) -> np.ndarray:
+def _positions(family: Family) -> Indices:
     """Where the family's pairs stand among the pairs of the full family."""
     i, j = np.minimum(*family.pairs), np.maximum(*family.pairs)
-    return i * family.dim - i * (i - 1) // 2 + (j - i)
+    return np.asarray(i * family.dim - i * (i - 1) // 2 + (j - i))

@@ -1,6 +1,7 @@
 r"""The paper's score-function estimators, on h and on the log-likelihood, with control variates.
 
-With :math:`\theta_s = \mu + L^{-\top}\varepsilon_s` the estimators (15) and (16) of the paper, whitened, are
+With :math:`\theta_s = \mu + L^{-\top}\varepsilon_s` the paper's eq:natgrad_mu_llh and
+eq:natgrad_S_llh, whitened, are
 
 .. math::
     g = \frac1S \sum_s \varepsilon_s (f_s - c), \qquad
@@ -10,9 +11,9 @@ where f is h (any prior), or the log-likelihood (Gaussian prior), which adds the
 :math:`-L^{-1}P_0(\mu-\mu_0)` to g and :math:`\tfrac12(L^{-1}P_0L^{-\top} - I)` to G.
 
 The constant c differs by coordinate. For a score coordinate z the variance is least at
-:math:`c^\star = E[z^2 f] / E[z^2]`, and :math:`E[z^2]` is known in the frame: 1 for :math:`\varepsilon_i`,
-1/2 for :math:`\tfrac12(1-\varepsilon_i^2)`, 1/4 for :math:`\tfrac12\varepsilon_i\varepsilon_j`. It is estimated
-as :math:`\bar f + \overline{z^2 (f - \bar f)} / E[z^2]`, so that a shift of f shifts c by as much.
+:math:`c^\star = E[z^2 f] / E[z^2]`, and :math:`E[z^2]` is known in the frame: 1 for
+:math:`\varepsilon_i`, 1/2 for :math:`\tfrac12(1-\varepsilon_i^2)`, 1/4 for
+:math:`\tfrac12\varepsilon_i\varepsilon_j`. It is estimated as :math:`\bar f + \overline{z^2 (f - \bar f)} / E[z^2]`, so that a shift of f shifts c by as much.
 Estimated on the same draws c would bias the gradient; taken from the previous iteration it does not
 (errata C16), so the first iteration has c = 0.
 """
@@ -21,8 +22,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError
@@ -63,7 +62,7 @@ class Score(Estimator):
         f = h if self.target == "h" else sample.log_likelihood
         f_mean = f.mean()
         g = f @ eps / len(f)
-        G = family.shift(family.moment(eps, f), -f_mean)  # −2 × eq. (16) with c = 0
+        G = family.shift(family.moment(eps, f), -f_mean)  # −2 G for c = 0
         if control is not None:
             g -= control.mean * eps.mean(axis=0)
             G -= control.precision * family.shift(family.moment(eps), -1.0)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array

@@ -170,11 +170,13 @@ def _partition(blocks: Sequence[int] | Sequence[Sequence[int]]) -> list[Indices]
     except TypeError:
         raise InvalidTypeError(f"blocks must be a list of sizes or of index lists, not {blocks!r}") from None
     if not arrays or any(a.size == 0 or a.dtype.kind not in "iu" for a in arrays):
-        raise InvalidInputError(f"blocks must be non-empty lists of integers, or integer sizes; got {blocks!r}")
+        raise InvalidInputError(
+            f"blocks must be non-empty lists of integers, or integer sizes; got {blocks!r}"
+        )
     if all(a.ndim == 0 for a in arrays):
         if min(int(a) for a in arrays) < 1:
             raise InvalidInputError(f"block sizes must be positive; got {blocks!r}")
-        return np.split(np.arange(sum(arrays)), np.cumsum(arrays)[:-1])
+        return np.split(np.arange(np.sum(arrays)), np.cumsum(arrays)[:-1])
     if any(a.ndim != 1 for a in arrays):
         raise InvalidInputError("blocks must be all sizes (integers) or all lists of parameter indices")
     indices = np.sort(np.concatenate(arrays))

@@ -80,7 +80,7 @@ class Diagonal(Family):
         return value.diagonal() if value.ndim == 2 else np.broadcast_to(value, self.dim)
 
     def cholesky(self, F: Array) -> Array:
-        if not ((F > 0.0) & (F < np.inf)).all():
+        if not ((F > 0.0) & (np.inf > F)).all():
             raise NotPositiveDefiniteError("the diagonal matrix is not positive definite")
         return np.sqrt(F)
 

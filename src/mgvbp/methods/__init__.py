@@ -20,7 +20,9 @@ NAMED: dict[str, Method] = {
 }
 
 
-AUTO_REGRESSION = MGVBP(step_size=0.5, decay_after=40, momentum=0.0, precision_scale=2.0, window=10, patience=40)
+AUTO_REGRESSION = MGVBP(
+    step_size=0.5, decay_after=40, momentum=0.0, precision_scale=2.0, window=10, patience=40
+)
 """Regression gradients are nearly exact: long steps, and a decay that averages what noise is left."""
 
 

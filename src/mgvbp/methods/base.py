@@ -84,7 +84,9 @@ class Method(ABC):
             value = getattr(self, name)
             require(value is None or value > 0.0, f"{name} must be positive; got {value}")
         clips = self.clip_gradient is not None or self.clip_natural_gradient is not None
-        require(clips or self.clip_initial is None, "clip_initial replaces a threshold: set that threshold too")
+        require(
+            clips or self.clip_initial is None, "clip_initial replaces a threshold: set that threshold too"
+        )
         for name in ("decay_after", "window", "patience", "max_iterations"):
             value = getattr(self, name)
             require(value is None or value >= 1, f"{name} must be at least 1; got {value}")
@@ -140,7 +142,9 @@ class Method(ABC):
         """
         g, G = estimate.g, self.precision_scale * estimate.G
         if not (np.isfinite(g).all() and np.isfinite(G).all()):
-            raise DivergenceError("the gradient is not finite: the iterates ran away; try a smaller step_size")
+            raise DivergenceError(
+                "the gradient is not finite: the iterates ran away; try a smaller step_size"
+            )
         mu, L, m, M = frame
         shrink = self._clipping(family, L, g, G, first=m is None)
         if shrink < 1.0:
@@ -190,7 +194,9 @@ class Method(ABC):
             shrink *= _shrinkage(replacement or self.clip_gradient, *gradient)
         if self.clip_natural_gradient is not None:
             natural = family.from_frame(L, g), self.natural_gradient(family, L, G)
-            shrink *= _shrinkage(replacement or self.clip_natural_gradient, shrink * natural[0], shrink * natural[1])
+            shrink *= _shrinkage(
+                replacement or self.clip_natural_gradient, shrink * natural[0], shrink * natural[1]
+            )
         return shrink
 
 
