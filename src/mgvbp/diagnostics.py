@@ -41,7 +41,7 @@ def diagnose(
     if np.isnan(h).any() or np.isposinf(h).any() or np.isneginf(h).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
     weights = np.exp(h - h.max())
-    _, khat = array_stats.psislw(h)
+    _, khat = array_stats.psislw(h)  # type: ignore[no-untyped-call]
     return Diagnosis(
         elbo=float(h.mean()),
         elbo_se=float(h.std(ddof=1) / np.sqrt(num_draws)) if np.isfinite(h).all() else np.inf,

@@ -1,9 +1,9 @@
 r"""Gradients by least squares: regress h on a quadratic in ε and read the gradients off the coefficients.
 
 With :math:`h \approx a + g^\top\varepsilon + \varepsilon^\top Q\,\varepsilon - \operatorname{tr} Q` the
-whitened gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean zero
-under q). A quadratic log density is met exactly by any draws that determine the coefficients; otherwise the
-noise is that of the residual, not of h.
+whitened gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean
+zero under q). A quadratic log density is met exactly by any draws that determine the coefficients; otherwise
+the noise is that of the residual, not of h.
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ where f is h (any prior), or the log-likelihood (Gaussian prior), which adds the
 The constant c differs by coordinate. For a score coordinate z the variance is least at
 :math:`c^\star = E[z^2 f] / E[z^2]`, and :math:`E[z^2]` is known in the frame: 1 for
 :math:`\varepsilon_i`, 1/2 for :math:`\tfrac12(1-\varepsilon_i^2)`, 1/4 for
-:math:`\tfrac12\varepsilon_i\varepsilon_j`. It is estimated as :math:`\bar f + \overline{z^2 (f - \bar f)} / E[z^2]`, so that a shift of f shifts c by as much.
-Estimated on the same draws c would bias the gradient; taken from the previous iteration it does not
-(errata C16), so the first iteration has c = 0.
+:math:`\tfrac12\varepsilon_i\varepsilon_j`. It is estimated as
+:math:`\bar f + \overline{z^2 (f - \bar f)} / E[z^2]`, so that a shift of f shifts c by as much. Estimated on
+the same draws c would bias the gradient; taken from the previous iteration it does not, so the first
+iteration has c = 0.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ QUICK_CELLS = CELLS[:3]
 
 
 class LogisticRegression:
-    """Log-likelihood of a logistic regression for all draws at once, and its exact expectation under a Gaussian."""
+    """Logistic regression: its log-likelihood for all draws at once, and the expectation under a Gaussian."""
 
     def __init__(self, X: Array, y: Array) -> None:
         self.signed = np.ascontiguousarray(((2.0 * y - 1.0)[:, None] * X).T)
@@ -100,17 +100,17 @@ class Result(NamedTuple):
 
 
 def run(cells: list[Cell], seed: int, precision_scale: float | None) -> Iterator[Result]:
-    """Fit each cell with the paper's settings from a mean drawn from N(0, Σ_1), the same one for all cells."""
+    """Fit each cell with the paper's settings from one mean drawn from N(0, Σ_1)."""
     data = labour()
     model = LogisticRegression(data.X_train, data.y_train)
     prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(data.names))
     start = np.sqrt(INITIAL_VARIANCE) * np.random.default_rng(seed).standard_normal(prior.dim)
-    scale = {} if precision_scale is None else {"precision_scale": precision_scale}
+    settings = SETTINGS if precision_scale is None else {**SETTINGS, "precision_scale": precision_scale}
     for cell in cells:
         posterior = mgvbp.fit(
             model,
             prior,
-            method=METHODS[cell.method](**SETTINGS, **scale),
+            method=METHODS[cell.method](**settings),
             family=cell.family,
             estimator=cell.estimator,
             num_draws=NUM_DRAWS,
@@ -148,23 +148,24 @@ LB* is the largest moving average of the noisy bound over the run, which leans u
 the same bound without noise, by quadrature, and the gap is the family's exact optimum minus that. \
 The paper's diagonal rows stopped before they had converged, and so do ours with its settings."""
 SCALES_DIFFER = """
-MGVBP and MGVB run with precision_scale 1 (the paper's equations), QBVI with 2 (its definition), which is twice \
-their step in the precision; --precision-scale 2 makes the steps equal, as in the authors' code."""
+MGVBP and MGVB run with precision_scale 1 (the paper's equations), QBVI with 2 (its definition), which is \
+twice their step in the precision; --precision-scale 2 makes the steps equal, as in the authors' code."""
 
 
 def bounds_table(results: list[Result], reference: dict[str, Any]) -> Table:
     """Lower bounds: ours, the paper's, the optimum."""
     table = Table(
-        title="Labour data: logistic regression, 564 rows, 8 parameters, prior N(0, 5 I)", box=SIMPLE_HEAD
+        title="Labour data: logistic regression, 564 rows, 8 parameters, prior N(0, 5 I)",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    for name in ("method", "estimator", "family"):
-        table.add_column(name)
-    for name in ("LB* ours", "LB* paper", "at our point", "optimum", "gap", "queries"):
+    table.add_column("method, estimator,\nfamily")
+    for name in ("LB*\nours", "LB*\npaper", "at our\npoint", "exact\noptimum", "gap", "queries"):
         table.add_column(name, justify="right")
     for cell, posterior, exact_bound in results:
         optimum = reference["exact"][cell.family]["lower_bound"]
         table.add_row(
-            *cell,
+            cell.key,
             f"{posterior.lower_bound:.3f}",
             f"{reference['paper'][cell.key]['lower_bound']:.3f}",
             f"{exact_bound:.4f}",

@@ -18,7 +18,8 @@ class MGVB(Method):
         \qquad F(A) = I + A + \tfrac12 A^2 .
 
     With :math:`F = W^\top W`, W lower triangular, the precision is
-    :math:`P^+ = (LW^{-1})(LW^{-1})^\top`: the frame of MGVBP with :math:`K = W^{-1}`, which is never formed. The parameters are those of `Method`.
+    :math:`P^+ = (LW^{-1})(LW^{-1})^\top`: the frame of MGVBP with :math:`K = W^{-1}`, which is never formed.
+    The parameters are those of `Method`.
     """
 
     def scaling(self, family: Family, A: Array) -> Array:
