@@ -60,12 +60,12 @@ class Family(ABC):
         """``A + c I``, or ``A + diag(c)``."""
 
     @abstractmethod
-    def retraction(self, A: Array) -> Array:
-        """``I + A + ½ A²``; at least the lower triangle."""
+    def retraction(self, A: Array, beta: float) -> Array:
+        """``I + βA + ½(βA)²``; at least the lower triangle."""
 
     @abstractmethod
-    def exponential(self, A: Array) -> Array:
-        """The matrix exponential of ``A``."""
+    def exponential(self, A: Array, beta: float) -> Array:
+        """The matrix exponential of ``βA``; at least the lower triangle."""
 
     @abstractmethod
     def from_pairs(self, coefficients: Array) -> Array:
@@ -95,7 +95,7 @@ class Family(ABC):
 
     @abstractmethod
     def cholesky(self, F: Array) -> Array:
-        """``K`` with ``K Kᵀ = F``; reads the lower triangle."""
+        """``K`` with ``K Kᵀ = F``; reads the lower triangle and may overwrite ``F``."""
 
     @abstractmethod
     def cholesky_reversed(self, F: Array) -> Array:

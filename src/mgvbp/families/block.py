@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -88,11 +88,11 @@ class BlockDiagonal(Family):
         parts = zip(self._parts(), self._views(A), strict=True)
         return self._pack(family.shift(view, c[block]) for (block, family), view in parts)
 
-    def retraction(self, A: Array) -> Array:
-        return self._blockwise(Full.retraction, A)
+    def retraction(self, A: Array, beta: float) -> Array:
+        return self._blockwise(partial(Full.retraction, beta=beta), A)
 
-    def exponential(self, A: Array) -> Array:
-        return self._blockwise(Full.exponential, A)
+    def exponential(self, A: Array, beta: float) -> Array:
+        return self._blockwise(partial(Full.exponential, beta=beta), A)
 
     def from_pairs(self, coefficients: Array) -> Array:
         splits = np.cumsum([len(f.pairs[0]) for f in self._families])[:-1]

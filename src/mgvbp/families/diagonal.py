@@ -48,11 +48,12 @@ class Diagonal(Family):
     def shift(self, A: Array, c: float | Array) -> Array:
         return A + c
 
-    def retraction(self, A: Array) -> Array:
-        return 1.0 + A * (1.0 + 0.5 * A)
+    def retraction(self, A: Array, beta: float) -> Array:
+        X = beta * A
+        return 1.0 + X * (1.0 + 0.5 * X)
 
-    def exponential(self, A: Array) -> Array:
-        return np.exp(A)
+    def exponential(self, A: Array, beta: float) -> Array:
+        return np.exp(beta * A)
 
     def from_pairs(self, coefficients: Array) -> Array:
         return coefficients.copy()

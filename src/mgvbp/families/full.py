@@ -8,7 +8,14 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
 
-from mgvbp._linalg import Array, cholesky, cholesky_reversed, symmetric_part
+from mgvbp._linalg import (
+    Array,
+    cholesky,
+    cholesky_reversed,
+    symmetric_conjugate,
+    symmetric_part,
+    triangular_product,
+)
 from mgvbp.families.base import Family, Indices
 
 
@@ -59,12 +66,14 @@ class Full(Family):
         np.einsum("ii->i", B)[...] += c
         return B
 
-    def retraction(self, A: Array) -> Array:
-        return dsyrk(0.5, A, beta=1.0, c=self.shift(A, 1.0), lower=1, overwrite_c=1)
+    def retraction(self, A: Array, beta: float) -> Array:
+        F = dsyrk(0.5 * beta * beta, A, beta=beta, c=A, lower=1)
+        np.einsum("ii->i", F)[...] += 1.0
+        return F
 
-    def exponential(self, A: Array) -> Array:
+    def exponential(self, A: Array, beta: float) -> Array:
         values, Q = eigh(A, check_finite=False)
-        return dsyrk(1.0, Q * np.exp(0.5 * values), lower=1)
+        return dsyrk(1.0, Q * np.exp(0.5 * beta * values), lower=1)
 
     def from_pairs(self, coefficients: Array) -> Array:
         Q = np.zeros((self.dim, self.dim), order="F")
@@ -99,20 +108,19 @@ class Full(Family):
         return np.asfortranarray(value if value.ndim == 2 else np.diag(np.broadcast_to(value, self.dim)))
 
     def cholesky(self, F: Array) -> Array:
-        return cholesky(F)
+        return cholesky(F, overwrite=True)
 
     def cholesky_reversed(self, F: Array) -> Array:
         return cholesky_reversed(F)
 
     def product(self, L: Array, K: Array) -> Array:
-        return dtrmm(1.0, L, K, lower=1)
+        return triangular_product(L, K)
 
     def quotient(self, L: Array, W: Array) -> Array:
         return dtrsm(1.0, W, L, side=1, lower=1)
 
     def conjugate(self, K: Array, M: Array) -> Array:
-        X = dtrmm(1.0, K, M, side=1, lower=1)
-        return symmetric_part(dtrsm(1.0, K, X, lower=1, overwrite_b=1))
+        return symmetric_conjugate(K, M)
 
     def conjugate_inverse(self, W: Array, M: Array) -> Array:
         X = dtrmm(1.0, W, M, lower=1)

@@ -109,8 +109,8 @@ class Method(ABC):
     # --- what makes a method ----------------------------------------------------------------------
 
     @abstractmethod
-    def scaling(self, family: Family, A: Array) -> Array:
-        """The triangular ``K`` that takes the frame along ``A = βM``; raises `NotPositiveDefiniteError`."""
+    def scaling(self, family: Family, M: Array, beta: float) -> Array:
+        """The triangular ``K`` that takes the frame along ``βM``; raises `NotPositiveDefiniteError`."""
 
     def apply(self, family: Family, L: Array, K: Array) -> Array:
         """The new factor ``L⁺``."""
@@ -140,21 +140,21 @@ class Method(ABC):
         Where QBVI's first-order update, or round-off in a huge step, loses positive definiteness, the step is
         halved until it does not; `Step.reductions` counts the halvings.
         """
-        g, G = estimate.g, self.precision_scale * estimate.G
-        if not (np.isfinite(g).all() and np.isfinite(G).all()):
+        mu, L, m, M = frame
+        g, G = estimate.g, estimate.G
+        if not (np.isfinite(g.sum()) and np.isfinite(G.sum())):
             raise DivergenceError(
                 "the gradient is not finite: the iterates ran away; try a smaller step_size"
             )
-        mu, L, m, M = frame
-        shrink = self._clipping(family, L, g, G, first=m is None)
-        if shrink < 1.0:
-            g, G = shrink * g, shrink * G
-        direction = self.mean_direction(family, L, g)
-        if m is None or M is None:
-            m, M = direction, G
-        else:
-            m = self.momentum * m + (1.0 - self.momentum) * direction
-            M = self.momentum * M + (1.0 - self.momentum) * G
+        weight = self._clipping(family, L, g, G, first=m is None) * (
+            1.0 if m is None else 1.0 - self.momentum
+        )
+        direction = weight * self.mean_direction(family, L, g)
+        tangent = weight * self.precision_scale * G
+        if m is not None and M is not None:
+            direction += self.momentum * m
+            tangent += self.momentum * M
+        m, M = direction, tangent
         K, beta, reductions = self._scaling_within(family, M, self.step_size_at(t))
         L_new = self.apply(family, L, K)
         mu_new = mu + beta * self.mean_move(family, L_new, m)
@@ -167,14 +167,14 @@ class Method(ABC):
         for reductions in range(MAX_HALVINGS):
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    K = self.scaling(family, beta * M)
+                    K = self.scaling(family, M, beta)
             except NotPositiveDefiniteError:
                 beta *= 0.5
                 continue
             if reductions == 0:
                 return K, beta, 0
             # One halving more: if I + A is positive definite, I + ½A has no eigenvalue below ½.
-            return self.scaling(family, 0.5 * beta * M), 0.5 * beta, reductions + 1
+            return self.scaling(family, M, 0.5 * beta), 0.5 * beta, reductions + 1
         raise DivergenceError(f"no step down to {beta:.1e} keeps the precision positive definite")
 
     def step_size_at(self, t: int) -> float:
@@ -190,10 +190,10 @@ class Method(ABC):
         replacement = self.clip_initial if first else None
         shrink = 1.0
         if self.clip_gradient is not None:
-            gradient = family.times(L, g), family.precision_tangent(L, G)
+            gradient = family.times(L, g), self.precision_scale * family.precision_tangent(L, G)
             shrink *= _shrinkage(replacement or self.clip_gradient, *gradient)
         if self.clip_natural_gradient is not None:
-            natural = family.from_frame(L, g), self.natural_gradient(family, L, G)
+            natural = family.from_frame(L, g), self.precision_scale * self.natural_gradient(family, L, G)
             shrink *= _shrinkage(
                 replacement or self.clip_natural_gradient, shrink * natural[0], shrink * natural[1]
             )

@@ -21,6 +21,6 @@ class Geodesic(Method):
     of `Method`.
     """
 
-    def scaling(self, family: Family, A: Array) -> Array:
-        """``K Kᵀ = exp(A)``."""
-        return family.cholesky(family.exponential(A))
+    def scaling(self, family: Family, M: Array, beta: float) -> Array:
+        """``K Kᵀ = exp(βM)``."""
+        return family.cholesky(family.exponential(M, beta))

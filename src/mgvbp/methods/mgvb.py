@@ -22,9 +22,9 @@ class MGVB(Method):
     The parameters are those of `Method`.
     """
 
-    def scaling(self, family: Family, A: Array) -> Array:
-        """``Wᵀ W = I − A + ½A²``: the retraction eq:retraction_general at Σ in the frame; ``K = W⁻¹``."""
-        return family.cholesky_reversed(family.retraction(-A))
+    def scaling(self, family: Family, M: Array, beta: float) -> Array:
+        """``Wᵀ W = I − A + ½A²``, ``A = βM``: eq:retraction_general at Σ in the frame; ``K = W⁻¹``."""
+        return family.cholesky_reversed(family.retraction(M, -beta))
 
     def apply(self, family: Family, L: Array, K: Array) -> Array:
         """``L W⁻¹``."""

@@ -26,6 +26,6 @@ class MGVBP(Method):
     0.025
     """
 
-    def scaling(self, family: Family, A: Array) -> Array:
-        """``K Kᵀ = I + A + ½A²``: the retraction eq:retr in the frame."""
-        return family.cholesky(family.retraction(A))
+    def scaling(self, family: Family, M: Array, beta: float) -> Array:
+        """``K Kᵀ = I + A + ½A²``, ``A = βM``: the retraction eq:retr in the frame."""
+        return family.cholesky(family.retraction(M, beta))

@@ -25,9 +25,9 @@ class QBVI(Method):
 
     precision_scale: float = 2.0
 
-    def scaling(self, family: Family, A: Array) -> Array:
-        """``K Kᵀ = I + A``; raises `NotPositiveDefiniteError` where that is lost."""
-        return family.cholesky(family.shift(A, 1.0))
+    def scaling(self, family: Family, M: Array, beta: float) -> Array:
+        """``K Kᵀ = I + βM``; raises `NotPositiveDefiniteError` where that is lost."""
+        return family.cholesky(family.shift(beta * M, 1.0))
 
     def transport(self, family: Family, K: Array, M: Array) -> Array:
         """``K⁻¹ M K⁻ᵀ``: the same matrix, seen in the new frame."""

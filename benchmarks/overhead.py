@@ -1,0 +1,75 @@
+"""Time of `fit` over the time of the bare log-likelihood calls it made: Labour data, d = 8, S = 75.
+
+Run:  python benchmarks/overhead.py [--threads 1]
+
+Target: at most 2 for the score estimators with plain draws. The draws are recorded in one fit; the bare calls
+then evaluate them again, in the same process and with the same threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import mgvbp
+from mgvbp.datasets import labour
+from mgvbp.experiments.labour import INITIAL_VARIANCE, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS, LogisticRegression
+from timing import best_time
+
+ITERATIONS = 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    data = labour()
+    model = LogisticRegression(data.X_train, data.y_train)
+    prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(data.names))
+    method = mgvbp.MGVBP(**{**SETTINGS, "max_iterations": ITERATIONS})
+    print(f"Labour, d = 8, S = {NUM_DRAWS}, {ITERATIONS} iterations; BLAS threads: {arguments.threads}")
+    print(f"{'estimator':<12}{'family':<10}{'draws':<12}{'fit':>10}{'bare calls':>12}{'ratio':>8}")
+    with threadpool_limits(arguments.threads):
+        for estimator, draws in (
+            ("loglik", "mc"),
+            ("h", "mc"),
+            ("regression", "mc"),
+            ("h", "antithetic"),
+            ("h", "sobol"),
+        ):
+            for family in ("full", "diagonal"):
+                num_draws = NUM_DRAWS + (draws == "antithetic")
+                seen: list[np.ndarray] = []
+
+                def recorded(theta: np.ndarray, seen: list[np.ndarray] = seen) -> np.ndarray:
+                    seen.append(theta)
+                    return model(theta)
+
+                def run(
+                    function: object, estimator: str = estimator, family: str = family, draws: str = draws
+                ) -> None:
+                    mgvbp.fit(
+                        function,  # type: ignore[arg-type]
+                        prior,
+                        method=method,
+                        family=family,
+                        estimator=estimator,
+                        draws=draws,
+                        num_draws=num_draws,
+                        initial_variance=INITIAL_VARIANCE,
+                    )
+
+                run(recorded)
+                whole = best_time(lambda: run(model))
+                bare = best_time(lambda: [model(theta) for theta in seen])
+                print(
+                    f"{estimator:<12}{family:<10}{draws:<12}{1e3 * whole:>8.1f}ms{1e3 * bare:>10.1f}ms{whole / bare:>8.2f}"
+                )
+
+
+if __name__ == "__main__":
+    main()
