@@ -94,7 +94,7 @@ def fit(
     ...     return -0.5 * ((y - theta @ X.T) ** 2).sum(axis=1)
     >>> posterior = mgvbp.fit(log_likelihood, prior=mgvbp.Gaussian(variance=5.0, dim=2))
     >>> posterior.mean.round(4)
-    array([0.1332, 0.9686])
+    array([0.1387, 0.9695])
     """
     if dim is None:
         dim = 0 if initial_mean is None else np.size(initial_mean)
