@@ -50,7 +50,7 @@ def triangular_product(L: Array, K: Array) -> Array:
 
 
 def symmetric_conjugate(K: Array, M: Array) -> Array:
-    """``K⁻¹ M K`` where that is symmetric: by panels, only what lies on and above the diagonal is computed."""
+    """``K⁻¹ M K`` where that is symmetric: by panels, and only on and above the diagonal."""
     d = len(M)
     if d <= PANEL:
         return symmetric_part(dtrsm(1.0, K, dtrmm(1.0, K, M, side=1, lower=1), lower=1, overwrite_b=1))

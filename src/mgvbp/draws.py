@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from mgvbp._linalg import Array
+from mgvbp.checks import one_of
 from mgvbp.errors import InvalidInputError
 
 Sampler = Callable[[np.random.Generator, int, int], Array]
@@ -40,9 +41,8 @@ SAMPLERS: dict[str, Sampler] = {"mc": mc, "antithetic": antithetic, "sobol": sob
 
 def resolve_draws(draws: str, num_draws: int, dim: int) -> Sampler:
     """Return the sampler named ``draws``; ``auto`` is ``mc``."""
+    one_of(draws, ["auto", *SAMPLERS], "draws")
     name = "mc" if draws == "auto" else draws
-    if name not in SAMPLERS:
-        raise InvalidInputError(f"draws must be 'auto' or one of {sorted(SAMPLERS)}; got {draws!r}")
     if name == "antithetic" and num_draws % 2:
         raise InvalidInputError(f"antithetic draws come in pairs: num_draws must be even, got {num_draws}")
     if name == "sobol" and dim > qmc.Sobol.MAXDIM:

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.errors import ConvergenceWarning, InvalidInputError
+from mgvbp.checks import as_floats, positive_integer
+from mgvbp.errors import ConvergenceWarning, InvalidTypeError, NonFiniteWarning
 from mgvbp.estimators import Estimator, resolve_estimator
 from mgvbp.families import Family, resolve_family
+from mgvbp.gaussian import Gaussian
 from mgvbp.loop import Callback, Limits, run
 from mgvbp.methods import Method, resolve_method
 from mgvbp.posterior import Posterior
@@ -96,9 +98,11 @@ def fit(
     >>> posterior.mean.round(4)
     array([0.1387, 0.9695])
     """
-    if dim is None:
-        dim = 0 if initial_mean is None else np.size(initial_mean)
-    problem = Problem(log_likelihood, prior, dim, vectorized)
+    if callback is not None and not callable(callback):
+        raise InvalidTypeError(f"callback must be a function of an Iteration; got {callback!r}")
+    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian):
+        dim = as_floats(initial_mean, "initial_mean").size
+    problem = Problem(log_likelihood, prior, 0 if dim is None else positive_integer(dim, "dim"), vectorized)
     structure = resolve_family(family, problem.dim)
     gradients = resolve_estimator(estimator, structure, num_draws, draws)
     chosen = resolve_method(method, gradients)
@@ -113,8 +117,16 @@ def fit(
         rng=rng,
     )
     limits = Limits(
-        int(_limit("max_iterations", max_iterations, chosen.max_iterations, 1)),
-        _limit("max_evaluations", max_evaluations, math.inf, optimizer.num_draws),
+        chosen.max_iterations
+        if max_iterations is None
+        else positive_integer(max_iterations, "max_iterations"),
+        math.inf
+        if max_evaluations is None
+        else positive_integer(
+            max_evaluations,
+            f"max_evaluations (one iteration takes {optimizer.num_draws})",
+            least=optimizer.num_draws,
+        ),
         chosen.window,
         chosen.patience,
     )
@@ -122,6 +134,13 @@ def fit(
         outcome = run(optimizer, problem.evaluate, limits, callback, report)
     best, trace = outcome.best, outcome.trace
     name = method if isinstance(method, str) else type(method).__name__
+    if dropped := int(trace.dropped.sum()):
+        warnings.warn(
+            f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
+            "(trace.dropped): the result is conditional on the region where the function is finite",
+            NonFiniteWarning,
+            stacklevel=2,
+        )
     if shortened := int(np.count_nonzero(trace.reductions)):
         warnings.warn(
             f"{name} lost positive definiteness and shortened its step in {shortened} of {len(trace)} "
@@ -131,7 +150,7 @@ def fit(
         )
 
     def log_density(theta: Array) -> Array:
-        return problem.evaluate(theta) + log_prior(problem.prior, theta)
+        return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
 
     return Posterior(
         best.mean,
@@ -145,11 +164,3 @@ def fit(
         estimator=gradients.name,
         log_density=log_density,
     )
-
-
-def _limit(name: str, given: int | None, default: float, least: int) -> float:
-    if given is None:
-        return default
-    if given < least:
-        raise InvalidInputError(f"{name}={given} is below {least}, what one iteration takes")
-    return given

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError, InvalidTypeError, NotPositiveDefiniteError
+from mgvbp.checks import as_floats, as_generator, positive_integer
+from mgvbp.errors import InvalidInputError, NotPositiveDefiniteError
 from mgvbp.families import Diagonal, Family, Full
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -70,6 +71,7 @@ class Gaussian:
                     "give dim=, or a vector as mean or variance: the dimension is not known"
                 )
             dim = shown[0]
+        dim = positive_integer(dim, "dim")
         if mean_array.shape not in ((), (dim,)) or scale.shape not in ((), (dim,), (dim, dim)):
             raise InvalidInputError(
                 f"mean has shape {mean_array.shape} and {what} {scale.shape}; "
@@ -77,7 +79,7 @@ class Gaussian:
             )
         self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
         self.family = Full(dim) if scale.ndim == 2 else Diagonal(dim)
-        self.factor = frozen(checked_factor(self.family, scale, what))
+        self.factor = frozen(checked_factor(self.family, what, scale))
 
     @classmethod
     def from_factor(cls, mean: Array, factor: Array, family: Family) -> Gaussian:
@@ -112,12 +114,12 @@ class Gaussian:
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
         """Draw ``n`` points, (n, d)."""
-        eps = np.random.default_rng(rng).standard_normal((n, self.dim))
+        eps = as_generator(rng).standard_normal((positive_integer(n, "n", least=0), self.dim))
         return self.mean + self.family.from_frame(self.factor, eps)
 
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density at each row of ``theta``, (S, d) -> (S,)."""
-        points = np.asarray(theta, dtype=np.float64)
+        points = as_floats(theta, "theta")
         if points.ndim != 2 or points.shape[1] != self.dim:
             raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
         return self.log_density_in_frame(self.family.to_frame(self.factor, points - self.mean))
@@ -131,25 +133,15 @@ class Gaussian:
         return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"
 
 
-def as_floats(value: ArrayLike | None, name: str) -> Array:
-    """``value`` as a finite float64 array, or an error that names the argument."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be a number or an array of numbers; got {value!r}") from None
-    if not np.isfinite(array).all():
-        raise InvalidInputError(f"{name} has non-finite entries")
-    return array
-
-
-def checked_factor(family: Family, scale: Array, what: str) -> Array:
-    """The precision's factor for a variance or precision that a user gave, checked."""
+def checked_factor(family: Family, kind: str, scale: Array, name: str = "") -> Array:
+    """The precision's factor for a variance or precision (``kind``) that a user gave as ``name``."""
+    name = name or kind
     if scale.ndim == 2 and np.abs(scale - scale.T).max() > 1e-8 * np.abs(scale).max():
-        raise NotPositiveDefiniteError(f"{what} is not symmetric")
+        raise NotPositiveDefiniteError(f"{name} is not symmetric")
     try:
-        return family.factor(**{what: scale})
+        return family.factor(**{kind: scale})
     except NotPositiveDefiniteError:
-        raise NotPositiveDefiniteError(f"{what} must be positive definite: {scale!r}") from None
+        raise NotPositiveDefiniteError(f"{name} must be positive definite; got {scale!r}") from None
 
 
 def frozen(array: Array) -> Array:

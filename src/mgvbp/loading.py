@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
+from mgvbp.checks import positive_integer
 from mgvbp.errors import FileFormatError, MgvbpError
-from mgvbp.families import BlockDiagonal, resolve_family
+from mgvbp.families import BlockDiagonal, Full, resolve_family
 from mgvbp.posterior import Posterior
-from mgvbp.storage import read_archive
-from mgvbp.trace import TRACE_COLUMNS, Trace
+from mgvbp.storage import DAMAGE, read_archive
+from mgvbp.trace import TRACE_DTYPES, Trace
 
 
 def load(path: str | PathLike[str]) -> Posterior:
@@ -33,29 +36,39 @@ def load(path: str | PathLike[str]) -> Posterior:
     """
     header, arrays = read_archive(path, "posterior")
     try:
-        mean, factor = arrays["mean"], arrays["factor"]
         blocks = header["blocks"]
-        family = resolve_family(BlockDiagonal(blocks) if blocks else str(header["family"]), len(mean))
-        expected = family.factor(variance=np.array(1.0)).shape
-        if mean.ndim != 1 or factor.shape != expected or mean.dtype != float or factor.dtype != float:
-            raise FileFormatError(f"arrays of shape {mean.shape} and {factor.shape} are not a {family!r}")
-        if not (
-            np.isfinite(mean).all() and np.isfinite(factor).all() and (family.diagonal(factor) > 0).all()
-        ):
-            raise FileFormatError("the mean or the factor of the precision is not valid")
-        columns = {name: arrays[f"trace_{name}"] for name in TRACE_COLUMNS}
-        if any(c.ndim != 1 or len(c) != len(columns["lower_bound"]) or len(c) == 0 for c in columns.values()):
-            raise FileFormatError("the columns of the trace differ in length")
+        family = resolve_family(BlockDiagonal(blocks) if blocks else header["family"], len(arrays["mean"]))
+        shape = family.factor(variance=np.array(1.0)).shape
+        mean = _checked(arrays["mean"], np.float64, (positive_integer(family.dim, "dim"),))
+        factor = np.asfortranarray(_checked(arrays["factor"], np.float64, shape))
+        if not (family.diagonal(factor) > 0.0).all():
+            raise FileFormatError("the factor of the precision has a diagonal that is not positive")
+        if np.triu(family.dense_factor(factor), 1).any() and isinstance(family, Full):
+            raise FileFormatError("the factor of the precision is not lower triangular")
+        length = (positive_integer(len(arrays["trace_lower_bound"]), "length of the trace"),)
+        columns = {
+            name: _checked(arrays[f"trace_{name}"], dtype, length) for name, dtype in TRACE_DTYPES.items()
+        }
+        if not (isinstance(header["converged"], bool) and math.isfinite(header["lower_bound"])):
+            raise FileFormatError("the header has wrong values")
         return Posterior(
             mean,
-            np.asfortranarray(factor),
+            factor,
             family,
             lower_bound=float(header["lower_bound"]),
-            converged=bool(header["converged"]),
+            converged=header["converged"],
             stop_reason=str(header["stop_reason"]),
             trace=Trace(**columns),
             method=str(header["method"]),
             estimator=str(header["estimator"]),
         )
-    except (KeyError, TypeError, ValueError, MgvbpError) as error:
+    except (*DAMAGE, MgvbpError) as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
+
+
+def _checked(array: Any, dtype: type, shape: tuple[int, ...]) -> Any:
+    if array.dtype != dtype or array.shape != shape or not np.isfinite(array).all():
+        raise FileFormatError(
+            f"an array of {array.dtype} {array.shape} is not finite {dtype.__name__} {shape}"
+        )
+    return array

@@ -15,7 +15,7 @@ from mgvbp.errors import ConvergenceWarning, DivergenceError
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Info, Optimizer
 from mgvbp.progress import Reporter
-from mgvbp.trace import Trace
+from mgvbp.trace import TRACE_DTYPES, Trace
 
 
 class Iteration(NamedTuple):
@@ -81,10 +81,11 @@ def run(
             if best is None or t <= limits.window or smoothed > best_bound:
                 best, best_bound, best_at = q, smoothed, t
             report(t, smoothed, evaluations)
-            if t - best_at >= limits.patience:
-                converged, reason = True, f"no improvement in {limits.patience} iterations"
-            elif callback is not None and callback(Iteration(t, q, info.lower_bound, smoothed, evaluations)):
+            seen = Iteration(t, q, info.lower_bound, smoothed, evaluations)
+            if callback is not None and callback(seen):
                 reason = "stopped by the callback"
+            elif t - best_at >= limits.patience:
+                converged, reason = True, f"no improvement in {limits.patience} iterations"
             elif t >= limits.max_iterations:
                 reason = f"reached max_iterations = {limits.max_iterations}"
             elif evaluations + len(theta) > limits.max_evaluations:
@@ -96,13 +97,15 @@ def run(
     except DivergenceError as error:
         if best is None:
             raise
+        rows[-1] = _row(info, smoothed, evaluations + len(theta))
         reason = f"broke down: {error}"
         warnings.warn(
             f"the run broke down and returns its best iterate: {error}", ConvergenceWarning, stacklevel=3
         )
     assert best is not None
-    columns = (np.array(column) for column in zip(*rows, strict=True))
-    return Run(best, best_bound, Trace(*columns), reason, converged)
+    columns = zip(TRACE_DTYPES.items(), zip(*rows, strict=True), strict=True)
+    trace = Trace(**{name: np.array(column, dtype) for (name, dtype), column in columns})
+    return Run(best, best_bound, trace, reason, converged)
 
 
 def _row(info: Info, smoothed: float, evaluations: int) -> tuple[float | int, ...]:

@@ -5,7 +5,6 @@ The optimiser never calls the model. A loop, a cluster, a simulator or a person 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -13,12 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.checks import as_floats, as_key, positive_integer
 from mgvbp.draws import resolve_draws
-from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError, NonFiniteWarning
+from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
 from mgvbp.families import Family, resolve_family
-from mgvbp.gaussian import Gaussian, as_floats, checked_factor, frozen
+from mgvbp.gaussian import Gaussian, checked_factor, frozen
 from mgvbp.problem import Problem, checked_values, log_prior
+
+STREAM = 0x6D677662
+"""Last word of every seed of ours, so that a user's ``default_rng(seed)`` draws something else."""
 
 
 class Frame(NamedTuple):
@@ -119,24 +122,26 @@ class Optimizer:
         elif isinstance(target, Gaussian):
             self.prior, self.dim = target, target.dim
         else:
-            self.prior, self.dim = None, _positive_integer(target, "the dimension")
+            self.prior, self.dim = None, positive_integer(target, "the dimension")
         self.family = resolve_family(family, self.dim)
         self.estimator = resolve_estimator(estimator, self.family, num_draws, draws)
         self.estimator.check_prior(self.prior)
         if num_draws is None:
             num_draws = self.estimator.default_draws(self.family)
-        self.num_draws = _positive_integer(num_draws, "num_draws")
+        self.num_draws = num_draws = positive_integer(num_draws, "num_draws")
         least = self.estimator.minimum_draws(self.family, draws)
         if num_draws < least:
+            kind = "" if draws == "auto" else f"{draws} "
             raise InvalidInputError(
                 f"num_draws={num_draws} is too small: the {self.estimator.name} estimator with the "
-                f"{self.family.name} family needs at least {least} {draws if draws != 'auto' else ''} draws "
+                f"{self.family.name} family needs at least {least} {kind}draws "
                 f"at d={self.dim}; give more, a smaller family, or estimator='h'"
             )
         self._sampler = resolve_draws(draws, num_draws, self.dim)
-        self.state = state or State(self._initial(initial_mean, initial_variance), 0, _key(rng))
+        if state is None:
+            state = State(self._initial(initial_mean, initial_variance), 0, as_key(rng))
+        self.state = self._checked_state(state)
         self._asked: tuple[Array, Array] | None = None
-        self._warned = False
 
     def _initial(self, mean: ArrayLike | None, variance: ArrayLike | None) -> Frame:
         if mean is None:
@@ -150,7 +155,18 @@ class Optimizer:
                 f"initial_variance has shape {V.shape}; "
                 f"expected (), ({self.dim},) or ({self.dim}, {self.dim})"
             )
-        return Frame(frozen(mu), frozen(checked_factor(self.family, V, "variance")))
+        return Frame(frozen(mu), frozen(checked_factor(self.family, "variance", V, "initial_variance")))
+
+    def _checked_state(self, state: State) -> State:
+        if not isinstance(state, State):
+            raise InvalidTypeError(f"state must be a mgvbp.State; got {type(state).__name__}")
+        shape = self.family.factor(variance=np.array(1.0)).shape
+        if state.frame.mean.shape != (self.dim,) or state.frame.factor.shape != shape:
+            raise InvalidInputError(
+                f"the state is of another problem: mean {state.frame.mean.shape} and factor "
+                f"{state.frame.factor.shape}; expected ({self.dim},) and {shape} for {self.family!r}"
+            )
+        return state
 
     @property
     def gaussian(self) -> Gaussian:
@@ -164,7 +180,7 @@ class Optimizer:
     def _pending(self) -> tuple[Array, Array]:
         if self._asked is None:
             mean, factor, *_ = self.state.frame
-            rng = np.random.default_rng((*self.state.key, self.state.iteration))
+            rng = np.random.default_rng((*self.state.key, self.state.iteration, STREAM))
             eps = self._sampler(rng, self.num_draws, self.dim)
             self._asked = eps, mean + self.family.from_frame(factor, eps)
         return self._asked
@@ -175,50 +191,34 @@ class Optimizer:
         q = self.gaussian
         log_likelihood = checked_values(values, theta, "log_likelihood")
         sample = Sample(eps, log_likelihood, log_prior(self.prior, theta), q.log_density_in_frame(eps))
-        sample, dropped = self._finite(sample, theta)
-        estimate = self.estimator.estimate(q, self.prior, sample, self.state.control)
+        sample, dropped = _finite(sample)
+        if len(sample.eps) < 2:
+            raise DivergenceError(
+                f"{dropped} of {len(theta)} draws have non-finite values (nan or inf): start where the "
+                "function is finite (initial_mean, a smaller initial_variance); the draws are this "
+                "exception's .theta",
+                theta,
+            )
         t = self.state.iteration + 1
-        frame, step_size, reductions = self.method.step(self.family, self.state.frame, estimate, t)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows ends in a DivergenceError
+                estimate = self.estimator.estimate(q, self.prior, sample, self.state.control)
+                frame, step_size, reductions = self.method.step(self.family, self.state.frame, estimate, t)
+        except DivergenceError as error:
+            error.theta = theta
+            raise
+        for array in (*frame, *(estimate.control or ())):
+            array.setflags(write=False)
         self.state = State(frame, t, self.state.key, estimate.control)
         self._asked = None
         gap = 0.5 * float(np.vdot(estimate.g, estimate.g)) + float(np.vdot(estimate.G, estimate.G))
         return Info(estimate.lower_bound, gap, step_size, dropped, reductions)
 
-    def _finite(self, sample: Sample, theta: Array) -> tuple[Sample, int]:
-        """Leave out draws whose value is not finite; warn the first time, give up when too few are left."""
-        keep = np.isfinite(sample.log_likelihood + sample.log_prior)
-        dropped = len(keep) - int(np.count_nonzero(keep))
-        if dropped == 0:
-            return sample, 0
-        if dropped > len(keep) - 2:
-            raise DivergenceError(
-                f"{dropped} of {len(keep)} draws have non-finite values (nan or inf): start where the "
-                "function is finite (initial_mean, a smaller initial_variance); the draws are this "
-                "exception's .theta",
-                theta,
-            )
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{dropped} of {len(keep)} draws have non-finite values and are left out; "
-                "the trace counts such draws (this is said once)",
-                NonFiniteWarning,
-                stacklevel=3,
-            )
-        return Sample(*(part[keep] for part in sample)), dropped
 
-
-def _key(rng: int | np.random.Generator) -> tuple[int, ...]:
-    if isinstance(rng, np.random.Generator):
-        return tuple(int(word) for word in rng.integers(2**32, size=4))
-    if isinstance(rng, (int, np.integer)) and rng >= 0:
-        return (int(rng),)
-    raise InvalidTypeError(f"rng must be a non-negative int or a numpy.random.Generator; got {rng!r}")
-
-
-def _positive_integer(value: object, name: str) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise InvalidTypeError(f"{name} must be an integer; got {value!r}")
-    if value < 1:
-        raise InvalidInputError(f"{name} must be positive; got {value}")
-    return int(value)
+def _finite(sample: Sample) -> tuple[Sample, int]:
+    """Leave out draws whose value is not finite, and count them."""
+    keep = np.isfinite(sample.log_likelihood) & np.isfinite(sample.log_prior)
+    dropped = len(keep) - int(np.count_nonzero(keep))
+    if dropped == 0:
+        return sample, 0
+    return Sample(*(part[keep] for part in sample)), dropped

@@ -13,7 +13,7 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
 from mgvbp.storage import write_archive
-from mgvbp.trace import TRACE_COLUMNS, Trace
+from mgvbp.trace import TRACE_DTYPES, Trace
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -104,7 +104,7 @@ class Posterior(Gaussian):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`."""
-        trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_COLUMNS}
+        trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
         blocks = getattr(self.family, "blocks", None)
         meta = {
             "family": self.family.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from mgvbp.gaussian import Gaussian
 LogLikelihood = Callable[[Array], Any]
 
 
-@runtime_checkable
 class Prior(Protocol):
     """Anything with a log density of rows: (S, d) -> (S,)."""
 
@@ -64,12 +63,12 @@ class Problem:
             values = attaching(theta, self.log_likelihood, theta)
         else:
             values = [attaching(row, self.log_likelihood, row) for row in theta]
-        return checked_values(values, theta, "log_likelihood")
+        return checked_values(values, theta, "log_likelihood", advice="try vectorized=False")
 
 
 def checked_dim(prior: object, dim: int) -> int:
     """The dimension that ``prior`` and ``dim`` agree on."""
-    if prior is not None and not isinstance(prior, Prior):
+    if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
             "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
             f"got {type(prior).__name__}"
@@ -102,7 +101,7 @@ def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> A
         raise
 
 
-def checked_values(values: Any, theta: Array, name: str) -> Array:
+def checked_values(values: Any, theta: Array, name: str, advice: str = "") -> Array:
     """``values`` as float64 (S,), or an error that says what came."""
     try:
         array = np.asarray(values)
@@ -111,7 +110,7 @@ def checked_values(values: Any, theta: Array, name: str) -> Array:
     if array.dtype.kind not in "fiub":
         raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
     if array.shape != (len(theta),):
-        advice = "; it looks written for one draw: try vectorized=False" if array.size == 1 else ""
+        advice = f"; it looks written for one draw: {advice}" if advice and array.size == 1 else ""
         raise EvaluationError(
             f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
             theta,

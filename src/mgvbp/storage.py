@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,31 @@ def write_archive(
         partial.unlink(missing_ok=True)
 
 
-def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+DAMAGE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy, zipfile and json raise on a damaged or hostile file."""
+
+
+def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `write_archive` wrote; anything else raises `FileFormatError`."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
+    with Path(path).open("rb") as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
             arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(arrays.pop("header").tobytes().decode())
-    except OSError as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise
-        raise FileFormatError(f"{path} cannot be read as a mgvbp file: {error}") from None
-    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path} is not a mgvbp file, or is damaged: {error}") from None
+            header = json.loads(arrays.pop("header").tobytes().decode())
+        except (*DAMAGE, AttributeError) as error:
+            raise FileFormatError(f"{path} is not a mgvbp file, or is damaged: {error}") from None
     if not isinstance(header, dict) or header.get("kind") != kind:
         raise FileFormatError(f"{path} does not hold a mgvbp {kind}")
     if header.get("mgvbp") != FORMAT_VERSION:

@@ -37,4 +37,7 @@ class Trace:
         return len(self.lower_bound)
 
 
-TRACE_COLUMNS = tuple(field.name for field in fields(Trace))
+TRACE_DTYPES: dict[str, type] = {
+    field.name: np.int64 if field.name in ("n_evaluations", "dropped", "reductions") else np.float64
+    for field in fields(Trace)
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgvbp.errors import InvalidInputError
+from mgvbp.checks import one_of, positive_integer
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.estimators.regression import Regression
 from mgvbp.estimators.score import Score
@@ -20,14 +20,12 @@ def resolve_estimator(
     """Return the estimator of that name; ``auto`` is regression where the draws allow it, else h."""
     if isinstance(estimator, Estimator):
         return estimator
-    if estimator == "auto":
+    if isinstance(estimator, str) and estimator == "auto":
         regression = Regression()
         least = regression.minimum_draws(family, draws)
-        affordable = least <= REGRESSION_LIMIT if num_draws is None else least <= num_draws
+        affordable = least <= (
+            REGRESSION_LIMIT if num_draws is None else positive_integer(num_draws, "num_draws")
+        )
         return regression if affordable else Score("h")
     named: dict[str, Estimator] = {"h": Score("h"), "loglik": Score("loglik"), "regression": Regression()}
-    if estimator not in named:
-        raise InvalidInputError(
-            f"estimator must be 'auto', one of {sorted(named)}, or an Estimator; got {estimator!r}"
-        )
-    return named[estimator]
+    return named[one_of(estimator, ["auto", *named], "estimator", " or an Estimator")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mgvbp.checks import one_of
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.base import Family
 from mgvbp.families.block import BlockDiagonal
@@ -13,14 +14,9 @@ __all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "resolve_family"]
 
 def resolve_family(family: str | Family, dim: int) -> Family:
     """Return the family that ``family`` names, for ``dim`` parameters."""
-    if family == "full":
-        return Full(dim)
-    if family == "diagonal":
-        return Diagonal(dim)
     if not isinstance(family, Family):
-        raise InvalidInputError(
-            f"family must be 'full', 'diagonal' or a BlockDiagonal([...]); got {family!r}"
-        )
+        name = one_of(family, ["full", "diagonal"], "family", " or a BlockDiagonal([...])")
+        return Full(dim) if name == "full" else Diagonal(dim)
     if family.dim != dim:
         raise InvalidInputError(
             f"{family!r} covers {family.dim} parameters, but the problem has {dim}: "

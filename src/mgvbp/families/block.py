@@ -166,8 +166,8 @@ def _restrict(value: Array | None, block: Indices) -> Array | None:
 
 def _partition(blocks: Sequence[int] | Sequence[Sequence[int]]) -> list[Indices]:
     try:
-        arrays = [np.asarray(block) for block in blocks]
-    except TypeError:
+        arrays = [np.array(block) for block in blocks]
+    except (TypeError, ValueError):
         raise InvalidTypeError(f"blocks must be a list of sizes or of index lists, not {blocks!r}") from None
     if not arrays or any(a.size == 0 or a.dtype.kind not in "iu" for a in arrays):
         raise InvalidInputError(
@@ -181,7 +181,7 @@ def _partition(blocks: Sequence[int] | Sequence[Sequence[int]]) -> list[Indices]
         raise InvalidInputError("blocks must be all sizes (integers) or all lists of parameter indices")
     indices = np.sort(np.concatenate(arrays))
     if not np.array_equal(indices, np.arange(len(indices))):
-        missing = sorted(set(range(int(indices.max()) + 1)) - set(indices.tolist()))
+        missing = np.setdiff1d(np.arange(len(indices)), indices).tolist()
         twice = sorted({int(i) for i in indices[:-1][np.diff(indices) == 0]})
         raise InvalidInputError(
             f"the blocks must hold each parameter index from 0 once: missing {missing}, repeated {twice}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mgvbp.errors import InvalidInputError
+from mgvbp.checks import one_of
 from mgvbp.estimators import Estimator, Regression
 from mgvbp.methods.base import Method
 from mgvbp.methods.geodesic import Geodesic
@@ -30,8 +30,6 @@ def resolve_method(method: str | Method, estimator: Estimator) -> Method:
     """Return the method that ``method`` names; the named ones have the paper's settings."""
     if isinstance(method, Method):
         return method
-    if method == "auto":
+    if one_of(method, ["auto", *NAMED], "method", " or a Method") == "auto":
         return AUTO_REGRESSION if isinstance(estimator, Regression) else MGVBP()
-    if method not in NAMED:
-        raise InvalidInputError(f"method must be 'auto', one of {sorted(NAMED)}, or a Method; got {method!r}")
     return NAMED[method]

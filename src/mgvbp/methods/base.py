@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer, positive_number
 from mgvbp.errors import DivergenceError, InvalidInputError, NotPositiveDefiniteError
 from mgvbp.estimators import Estimate
 from mgvbp.families import Family
@@ -32,6 +33,8 @@ from mgvbp.optimizer import Frame, Optimizer, Step
 from mgvbp.problem import Problem
 
 MAX_HALVINGS = 60
+SMALLEST = 1e-140
+"""Factors of the precision beyond this (or its inverse) would overflow when they are squared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,23 +76,25 @@ class Method(ABC):
     max_iterations: int = 1200
 
     def __post_init__(self) -> None:
-        def require(condition: bool, message: str) -> None:
-            if not condition:
-                raise InvalidInputError(f"{type(self).__name__}: {message}")
+        def named(field: str) -> tuple[Any, str]:
+            return getattr(self, field), f"{type(self).__name__}: {field}"
 
         if not callable(self.step_size):
-            require(0.0 < self.step_size < math.inf, f"step_size must be positive; got {self.step_size}")
-        require(0.0 <= self.momentum < 1.0, f"momentum must be in [0, 1); got {self.momentum}")
-        for name in ("precision_scale", "clip_gradient", "clip_natural_gradient", "clip_initial"):
-            value = getattr(self, name)
-            require(value is None or value > 0.0, f"{name} must be positive; got {value}")
-        clips = self.clip_gradient is not None or self.clip_natural_gradient is not None
-        require(
-            clips or self.clip_initial is None, "clip_initial replaces a threshold: set that threshold too"
-        )
-        for name in ("decay_after", "window", "patience", "max_iterations"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"{name} must be at least 1; got {value}")
+            positive_number(*named("step_size"))
+        positive_number(*named("precision_scale"))
+        for field in ("clip_gradient", "clip_natural_gradient", "clip_initial"):
+            if getattr(self, field) is not None:
+                positive_number(*named(field))
+        for field in ("window", "patience", "max_iterations"):
+            positive_integer(*named(field))
+        if self.decay_after is not None:
+            positive_integer(*named("decay_after"))
+        if self.momentum is None or not 0.0 <= self.momentum < 1.0:
+            raise InvalidInputError(f"{type(self).__name__}: momentum must be in [0, 1); got {self.momentum}")
+        if self.clip_initial and not (self.clip_gradient or self.clip_natural_gradient):
+            raise InvalidInputError(
+                f"{type(self).__name__}: clip_initial replaces a threshold: set that threshold too"
+            )
 
     def start(self, target: int | Gaussian | Problem, **options: Any) -> Optimizer:
         """Begin an ask/tell run; see `Optimizer` for the arguments.
@@ -158,29 +163,33 @@ class Method(ABC):
         K, beta, reductions = self._scaling_within(family, M, self.step_size_at(t))
         L_new = self.apply(family, L, K)
         mu_new = mu + beta * self.mean_move(family, L_new, m)
+        scales = family.diagonal(L_new)
+        if not (np.isfinite(mu_new).all() and scales.min() > SMALLEST and scales.max() < 1.0 / SMALLEST):
+            raise DivergenceError("the mean or the precision ran out of bounds; try a smaller step_size")
         if self.momentum > 0.0:
             M = self.transport(family, K, M)
         return Step(Frame(mu_new, L_new, m, M), beta, reductions)
 
     def _scaling_within(self, family: Family, M: Array, beta: float) -> tuple[Array, float, int]:
         """``K`` for the largest of β, β/2, β/4, ... that is safely positive definite."""
+        safe = True
         for reductions in range(MAX_HALVINGS):
             try:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    K = self.scaling(family, M, beta)
+                K = self.scaling(family, M, beta)
             except NotPositiveDefiniteError:
-                beta *= 0.5
-                continue
-            if reductions == 0:
-                return K, beta, 0
-            # One halving more: if I + A is positive definite, I + ½A has no eigenvalue below ½.
-            return self.scaling(family, M, 0.5 * beta), 0.5 * beta, reductions + 1
+                safe = False
+            else:
+                if safe:
+                    return K, beta, reductions
+                # One halving more: if I + A is positive definite, I + ½A has no eigenvalue below ½.
+                safe = True
+            beta *= 0.5
         raise DivergenceError(f"no step down to {beta:.1e} keeps the precision positive definite")
 
     def step_size_at(self, t: int) -> float:
         """The learning rate of iteration ``t`` = 1, 2, ..."""
         if callable(self.step_size):
-            return float(self.step_size(t))
+            return positive_number(self.step_size(t), f"step_size at iteration {t}")
         if self.decay_after is None or t <= self.decay_after:
             return self.step_size
         return self.step_size * self.decay_after / t

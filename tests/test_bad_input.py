@@ -1,0 +1,749 @@
+"""Bad arguments and bad functions: each call fails with a typed error that says what came, or is survived."""
+
+import inspect
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mgvbp
+from mgvbp import MGVBP, BlockDiagonal, Gaussian, Problem, fit
+from mgvbp import errors as errors_module
+from mgvbp.errors import (
+    ConvergenceWarning,
+    DivergenceError,
+    EvaluationError,
+    InvalidInputError,
+    InvalidTypeError,
+    MgvbpError,
+    MgvbpWarning,
+    NonFiniteWarning,
+    NotPositiveDefiniteError,
+)
+
+CENTRE = np.array([1.0, -2.0])
+COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.5]])
+FAMILIES = {"full": "full", "diagonal": "diagonal", "block": BlockDiagonal([[1], [0]])}
+SHORT = MGVBP(step_size=0.3, momentum=0.0, precision_scale=2.0, decay_after=None, window=5)
+
+
+def log_density(theta):
+    """Log of a Gaussian at `CENTRE`, two parameters, without its constant."""
+    deviation = theta - CENTRE
+    return -0.5 * np.einsum("si,ij,sj->s", deviation, np.linalg.inv(COVARIANCE), deviation)
+
+
+class Prior:
+    """A prior that returns what it is told to."""
+
+    def __init__(self, function):
+        self.log_density = function
+
+
+NORMAL = Gaussian(variance=1.0, dim=3)
+fit2 = partial(fit, log_density, dim=2)
+
+
+@cache
+def posterior():
+    return fit2(max_iterations=20)
+
+
+@cache
+def state(dim=2, family="full"):
+    return MGVBP().start(dim, family=family).state
+
+
+def returning(function, **options):
+    """A fit of two parameters whose log-likelihood returns ``function(theta)``."""
+    return partial(fit, function, dim=2, **options)
+
+
+def diagnosing(function):
+    return lambda: posterior().diagnose(log_density=function)
+
+
+def stepping(step_size):
+    return partial(fit2, method=MGVBP(step_size=lambda t: step_size), max_iterations=3)
+
+
+RAGGED = [[1.0], [1.0, 2.0]]
+INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
+LOPSIDED = [[1.0, 0.5], [0.0, 1.0]]
+COMPLEX = np.array([1.0 + 1.0j, 1.0])
+
+BAD_GAUSSIANS = [
+    ("no scale", lambda: Gaussian(dim=2), InvalidInputError, "exactly one of variance= and precision="),
+    ("both scales", lambda: Gaussian(0.0, 1.0, 1.0, 2), InvalidInputError, "exactly one of variance="),
+    ("dim unknown", lambda: Gaussian(variance=1.0), InvalidInputError, "give dim="),
+    (
+        "matrix mean",
+        lambda: Gaussian(np.eye(2), 1.0),
+        InvalidInputError,
+        r"mean .*vector; got shape \(2, 2\)",
+    ),
+    (
+        "mean against variance",
+        lambda: Gaussian(np.zeros(3), [1.0, 1.0]),
+        InvalidInputError,
+        r"mean has shape \(3,\) and variance \(2,\).*expected",
+    ),
+    (
+        "mean against matrix",
+        lambda: Gaussian(np.zeros(3), precision=np.eye(2)),
+        InvalidInputError,
+        r"mean has shape \(3,\) and precision \(2, 2\).*expected",
+    ),
+    ("mean against dim", lambda: Gaussian(np.zeros(3), 1.0, dim=2), InvalidInputError, r"\(3,\).*dim=2"),
+    ("oblong variance", lambda: Gaussian(0.0, np.ones((2, 3))), InvalidInputError, r"variance \(2, 3\)"),
+    ("cube variance", lambda: Gaussian(0.0, np.ones((2, 2, 2))), InvalidInputError, r"\(2, 2, 2\)"),
+    ("text mean", lambda: Gaussian("a", 1.0, dim=2), InvalidTypeError, "mean must be a number.*'a'"),
+    ("ragged variance", lambda: Gaussian(0.0, RAGGED), InvalidTypeError, "variance must be a number"),
+    ("complex list", lambda: Gaussian([1j, 0.0], 1.0), InvalidTypeError, "mean must be .*1j"),
+    ("complex array", lambda: Gaussian(COMPLEX, 1.0), InvalidTypeError, "mean must be"),
+    ("nan mean", lambda: Gaussian([0.0, np.nan], 1.0), InvalidInputError, "mean has non-finite"),
+    ("nan variance", lambda: Gaussian(0.0, [1.0, np.nan]), InvalidInputError, "variance has non-finite"),
+    ("infinite variance", lambda: Gaussian(0.0, np.inf, dim=2), InvalidInputError, "variance has non-fin"),
+    ("zero variance", lambda: Gaussian(0.0, 0.0, dim=2), NotPositiveDefiniteError, "variance must be pos"),
+    (
+        "negative variance",
+        lambda: Gaussian(0.0, [1.0, -1.0]),
+        NotPositiveDefiniteError,
+        r"variance must be positive definite.*-1",
+    ),
+    ("zero matrix", lambda: Gaussian(0.0, np.zeros((2, 2))), NotPositiveDefiniteError, "variance must be"),
+    ("zero precision", lambda: Gaussian(precision=0.0, dim=2), NotPositiveDefiniteError, "precision must"),
+    ("indefinite variance", lambda: Gaussian(0.0, INDEFINITE), NotPositiveDefiniteError, "variance must be"),
+    (
+        "indefinite precision",
+        lambda: Gaussian(precision=INDEFINITE),
+        NotPositiveDefiniteError,
+        "precision must be positive definite",
+    ),
+    ("lopsided variance", lambda: Gaussian(0.0, LOPSIDED), NotPositiveDefiniteError, "variance is not symm"),
+    (
+        "lopsided precision",
+        lambda: Gaussian(precision=LOPSIDED),
+        NotPositiveDefiniteError,
+        "precision is not symmetric",
+    ),
+    ("dim zero", lambda: Gaussian(variance=1.0, dim=0), InvalidInputError, "dim must be at least 1; got 0"),
+    (
+        "dim negative",
+        lambda: Gaussian(variance=1.0, dim=-1),
+        InvalidInputError,
+        "dim must be at least 1; got -",
+    ),
+    ("dim fraction", lambda: Gaussian(variance=1.0, dim=2.5), InvalidTypeError, "dim.*integer.*2.5"),
+    ("dim text", lambda: Gaussian(variance=1.0, dim="2"), InvalidTypeError, "dim.*integer.*'2'"),
+    ("empty mean", lambda: Gaussian([], 1.0), InvalidInputError, "empty|dim|at least one"),
+    ("empty variance", lambda: Gaussian(0.0, np.zeros((0, 0))), InvalidInputError, "empty|dim|at least one"),
+    (
+        "theta vector",
+        lambda: NORMAL.log_density(np.zeros(3)),
+        InvalidInputError,
+        r"\(3,\); expected \(S, 3\)",
+    ),
+    ("theta scalar", lambda: NORMAL.log_density(0.0), InvalidInputError, r"\(\); expected \(S, 3\)"),
+    ("theta wide", lambda: NORMAL.log_density(np.zeros((2, 4))), InvalidInputError, r"\(2, 4\); expected"),
+    ("theta text", lambda: NORMAL.log_density([["a", "b", "c"]]), InvalidTypeError, "theta must be"),
+    ("theta complex", lambda: NORMAL.log_density(np.ones((1, 3)) * 1j), InvalidTypeError, "theta must be"),
+    ("sample negative", lambda: NORMAL.sample(-1), InvalidInputError, "-1"),
+    ("sample fraction", lambda: NORMAL.sample(2.5), InvalidTypeError, "integer.*2.5"),
+    ("sample rng", lambda: NORMAL.sample(2, rng=-1), InvalidTypeError, "rng must be"),
+]
+
+BAD_BLOCKS = [
+    ("gap", lambda: BlockDiagonal([[0, 1], [3]]), InvalidInputError, r"missing \[2\]"),
+    ("repeat", lambda: BlockDiagonal([[0, 1], [1, 2]]), InvalidInputError, r"repeated \[1\]"),
+    ("negative", lambda: BlockDiagonal([[0, -1]]), InvalidInputError, "negative indices are not allowed"),
+    ("no blocks", lambda: BlockDiagonal([]), InvalidInputError, r"non-empty.*got \[\]"),
+    ("empty block", lambda: BlockDiagonal([[], [0]]), InvalidInputError, r"non-empty.*got \[\[\], \[0\]\]"),
+    ("mixed", lambda: BlockDiagonal([2, [2]]), InvalidInputError, "all sizes .*or all lists"),
+    ("zero size", lambda: BlockDiagonal([0, 2]), InvalidInputError, r"positive; got \[0, 2\]"),
+    ("negative size", lambda: BlockDiagonal([2, -1]), InvalidInputError, r"positive; got \[2, -1\]"),
+    ("fraction size", lambda: BlockDiagonal([1.5, 2]), InvalidInputError, "integer sizes; got"),
+    ("float indices", lambda: BlockDiagonal([[0.0, 1.0]]), InvalidInputError, "lists of integers"),
+    ("flags", lambda: BlockDiagonal([True, False]), InvalidInputError, "integers.*got"),
+    ("number", lambda: BlockDiagonal(3), InvalidTypeError, "list of sizes or of index lists, not 3"),
+    ("text", lambda: BlockDiagonal("ab"), InvalidInputError, "got 'ab'"),
+    ("too deep", lambda: BlockDiagonal([[[0, 1]], [[2, 3]]]), InvalidInputError, "all sizes .*or all lists"),
+    ("ragged", lambda: BlockDiagonal([[0, [1]], [2]]), MgvbpError, "blocks must be"),
+]
+
+BAD_METHODS = [
+    ("step_size zero", lambda: MGVBP(step_size=0.0), InvalidInputError, "step_size must be positive; got 0"),
+    ("step_size negative", lambda: MGVBP(step_size=-1.0), InvalidInputError, "step_size must be pos.*-1"),
+    ("step_size nan", lambda: MGVBP(step_size=np.nan), InvalidInputError, "step_size must be pos.*nan"),
+    ("step_size inf", lambda: MGVBP(step_size=np.inf), InvalidInputError, "step_size must be.*inf"),
+    ("step_size text", lambda: MGVBP(step_size="big"), MgvbpError, "step_size must be.*'?big"),
+    ("step_size none", lambda: MGVBP(step_size=None), MgvbpError, "step_size must be.*None"),
+    ("momentum one", lambda: MGVBP(momentum=1.0), InvalidInputError, r"momentum must be in \[0, 1\); got 1"),
+    ("momentum negative", lambda: MGVBP(momentum=-0.1), InvalidInputError, r"momentum must be in.*-0\.1"),
+    ("momentum nan", lambda: MGVBP(momentum=np.nan), InvalidInputError, "momentum must be in.*nan"),
+    ("momentum none", lambda: MGVBP(momentum=None), MgvbpError, "momentum must be.*None"),
+    ("window zero", lambda: MGVBP(window=0), InvalidInputError, "window must be at least 1; got 0"),
+    ("window fraction", lambda: MGVBP(window=1.5), MgvbpError, r"window must be.*1\.5"),
+    ("window none", lambda: MGVBP(window=None), MgvbpError, "window must be.*None"),
+    ("patience zero", lambda: MGVBP(patience=0), InvalidInputError, "patience must be at least 1; got 0"),
+    ("patience fraction", lambda: MGVBP(patience=2.5), MgvbpError, r"patience must be.*2\.5"),
+    ("patience none", lambda: MGVBP(patience=None), MgvbpError, "patience must be.*None"),
+    ("max_iterations zero", lambda: MGVBP(max_iterations=0), InvalidInputError, "max_iterations must be at"),
+    ("max_iterations none", lambda: MGVBP(max_iterations=None), MgvbpError, "max_iterations must be.*None"),
+    ("decay_after zero", lambda: MGVBP(decay_after=0), InvalidInputError, "decay_after must be at least 1"),
+    ("scale zero", lambda: MGVBP(precision_scale=0.0), InvalidInputError, "precision_scale must be positive"),
+    ("scale none", lambda: MGVBP(precision_scale=None), MgvbpError, "precision_scale must be.*None"),
+    ("scale inf", lambda: MGVBP(precision_scale=np.inf), InvalidInputError, "precision_scale must be.*inf"),
+    ("clip zero", lambda: MGVBP(clip_gradient=0.0), InvalidInputError, "clip_gradient must be positive"),
+    (
+        "clip negative",
+        lambda: MGVBP(clip_natural_gradient=-1.0),
+        InvalidInputError,
+        "clip_natural_gradient must be positive; got -1",
+    ),
+    ("clip_initial alone", lambda: MGVBP(clip_initial=1.0), InvalidInputError, "set that threshold too"),
+    ("other class", lambda: mgvbp.QBVI(step_size=0.0), InvalidInputError, "QBVI: step_size"),
+    ("schedule negative", stepping(-1.0), MgvbpError, r"step_size.*-1"),
+    ("schedule nan", stepping(np.nan), MgvbpError, r"step_size.*nan"),
+    ("schedule text", stepping("big"), MgvbpError, r"step_size.*big"),
+    ("score target", lambda: mgvbp.Score("x"), InvalidInputError, "target must be 'h' or 'loglik'; got 'x'"),
+]
+
+BAD_PROBLEMS = [
+    ("not callable", lambda: fit(3.0, dim=2), InvalidTypeError, "log_likelihood must be a function.*float"),
+    ("problem not callable", lambda: Problem(None, dim=2), InvalidTypeError, "must be a function.*NoneType"),
+    ("prior number", partial(fit2, 3.0), InvalidTypeError, "prior must be a mgvbp.Gaussian.*got float"),
+    ("prior array", partial(fit2, np.eye(2)), InvalidTypeError, "prior must be.*got ndarray"),
+    ("prior function", partial(fit2, log_density), InvalidTypeError, "prior must be.*got function"),
+    ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
+    ("prior attribute", partial(fit2, Prior(3.0)), InvalidTypeError, "prior"),
+    (
+        "prior matrix",
+        partial(fit2, Prior(lambda theta: theta), num_draws=12),
+        EvaluationError,
+        r"prior.log_density returned shape \(12, 2\); expected \(12,\)",
+    ),
+    (  # vectorized= says nothing about the prior, so that it is no advice here
+        "prior scalar",
+        partial(fit2, Prior(lambda theta: 0.0), num_draws=12),
+        EvaluationError,
+        r"prior.log_density returned shape \(\); expected \(12,\): one value per draw$",
+    ),
+    (
+        "loglik without prior",
+        partial(fit2, estimator="loglik"),
+        InvalidInputError,
+        "needs a Gaussian prior.*use estimator='h'",
+    ),
+    (
+        "loglik with another prior",
+        partial(fit2, Prior(log_density), estimator="loglik"),
+        InvalidInputError,
+        "needs a Gaussian prior",
+    ),
+    ("dim unknown", lambda: fit(log_density), InvalidInputError, "give dim=, initial_mean= or a Gaussian"),
+    ("dim unknown with prior", lambda: fit(log_density, Prior(len)), InvalidInputError, "give dim="),
+    ("dim negative", lambda: fit(log_density, dim=-1), InvalidInputError, "dim"),
+    ("dim fraction", lambda: fit(log_density, dim=2.5), InvalidTypeError, "dim.*integer.*2.5"),
+    ("dim text", lambda: fit(log_density, dim="2"), InvalidTypeError, "dim.*integer.*'2'"),
+    (
+        "dim against prior",
+        partial(fit2, NORMAL),
+        InvalidInputError,
+        "the prior has 3 parameters, but 2 were asked for",
+    ),
+    (
+        "blocks against dim",
+        partial(fit2, family=BlockDiagonal([1, 2])),
+        InvalidInputError,
+        r"covers 3 parameters, but the problem has 2",
+    ),
+]
+
+BAD_RETURNS = [
+    (
+        "column",
+        returning(lambda theta: log_density(theta)[:, None], num_draws=12),
+        EvaluationError,
+        r"log_likelihood returned shape \(12, 1\); expected \(12,\): one value per draw",
+    ),
+    ("scalar", returning(lambda theta: 0.0), EvaluationError, r"shape \(\); expected.*try vectorized=False"),
+    (
+        "one short",
+        returning(lambda theta: log_density(theta)[1:], num_draws=12),
+        EvaluationError,
+        r"shape \(11,\); expected \(12,\)",
+    ),
+    (
+        "complex",
+        returning(lambda theta: log_density(theta) + 0j),
+        EvaluationError,
+        "complex128 values; expec",
+    ),
+    ("text", returning(lambda theta: ["a"] * len(theta)), EvaluationError, "<U1 values; expected real"),
+    (
+        "objects",
+        returning(lambda theta: [None] * len(theta)),
+        EvaluationError,
+        "object values; expected real",
+    ),
+    ("nothing", returning(lambda theta: None), EvaluationError, "object values; expected real numbers"),
+    ("ragged", returning(lambda theta: RAGGED), EvaluationError, "returned values of unequal shapes"),
+    (
+        "row wise vector",
+        returning(lambda theta: theta, vectorized=False, num_draws=12),
+        EvaluationError,
+        r"shape \(12, 2\); expected \(12,\)",
+    ),
+    (
+        "row wise ragged",
+        returning(lambda theta: np.zeros(1 + (theta[0] > 0)), vectorized=False),
+        EvaluationError,
+        "unequal shapes",
+    ),
+    ("row wise complex", returning(lambda theta: 1j, vectorized=False), EvaluationError, "complex128 values"),
+]
+
+BAD_OPTIONS = [
+    (
+        "mean length",
+        partial(fit2, initial_mean=np.zeros(3)),
+        InvalidInputError,
+        r"initial_mean.*\(3,\).*\(2,\)",
+    ),
+    (
+        "mean against prior",
+        lambda: fit(log_density, NORMAL, initial_mean=[0.0, 0.0]),
+        InvalidInputError,
+        r"initial_mean.*\(2,\).*\(3,\)",
+    ),
+    ("mean scalar", partial(fit2, initial_mean=0.0), InvalidInputError, r"initial_mean has shape \(\); exp"),
+    ("mean matrix", partial(fit2, initial_mean=np.eye(2)), InvalidInputError, r"initial_mean.*\(2, 2\)"),
+    ("mean text", partial(fit2, initial_mean="ab"), InvalidTypeError, "initial_mean must be a number.*'ab'"),
+    ("mean ragged", lambda: fit(log_density, initial_mean=RAGGED), InvalidTypeError, "initial_mean must be"),
+    ("mean nan", partial(fit2, initial_mean=[0.0, np.nan]), InvalidInputError, "initial_mean has non-finite"),
+    ("mean complex", partial(fit2, initial_mean=COMPLEX), InvalidTypeError, "initial_mean must be"),
+    (
+        "variance length",
+        partial(fit2, initial_variance=np.ones(3)),
+        InvalidInputError,
+        r"initial_variance has shape \(3,\); expected \(\), \(2,\) or \(2, 2\)",
+    ),
+    ("variance nan", partial(fit2, initial_variance=np.nan), InvalidInputError, "initial_variance has non-f"),
+    (
+        "variance zero",
+        partial(fit2, initial_variance=0.0),
+        NotPositiveDefiniteError,
+        "initial_variance must be",
+    ),
+    ("variance negative", partial(fit2, initial_variance=-1.0), NotPositiveDefiniteError, "initial_variance"),
+    (
+        "variance indefinite",
+        partial(fit2, initial_variance=INDEFINITE),
+        NotPositiveDefiniteError,
+        "initial_variance must be positive definite",
+    ),
+    (
+        "variance lopsided",
+        partial(fit2, initial_variance=LOPSIDED),
+        NotPositiveDefiniteError,
+        "initial_variance is not symmetric",
+    ),
+    (
+        "few for regression",
+        partial(fit2, num_draws=5, estimator="regression"),
+        InvalidInputError,
+        r"num_draws=5 is too small.*full family needs at least 6 draws at d=2; give more",
+    ),
+    (
+        "few antithetic",
+        partial(fit2, num_draws=6, draws="antithetic", estimator="regression"),
+        InvalidInputError,
+        "needs at least 8 antithetic draws",
+    ),
+    ("one draw", partial(fit2, num_draws=1), InvalidInputError, "num_draws=1 is too small.*at least 2"),
+    ("odd", partial(fit2, num_draws=21, draws="antithetic"), InvalidInputError, "must be even, got 21"),
+    ("no draws", partial(fit2, num_draws=0), InvalidInputError, "num_draws must be at least 1; got 0"),
+    (
+        "float draws",
+        partial(fit2, num_draws=20.0),
+        InvalidTypeError,
+        "num_draws must be an integer; got 20.0",
+    ),
+    ("text draws", partial(fit2, num_draws="20"), InvalidTypeError, "num_draws must be an integer; got '20'"),
+    ("method", partial(fit2, method="adam"), InvalidInputError, r"method must be one of 'auto'.*'adam'"),
+    ("method class", partial(fit2, method=MGVBP), InvalidInputError, "method must be.*or a Method; got"),
+    ("method list", partial(fit2, method=["mgvb"]), MgvbpError, "method must be.*'mgvb'"),
+    ("family", partial(fit2, family="low-rank"), InvalidInputError, "family must be.*got 'low-rank'"),
+    ("family list", partial(fit2, family=[1, 1]), InvalidInputError, r"BlockDiagonal\(.*got \[1, 1\]"),
+    ("family array", partial(fit2, family=np.array([1, 1])), MgvbpError, "family must be"),
+    ("estimator", partial(fit2, estimator="reparam"), InvalidInputError, "estimator must be.*'reparam'"),
+    ("estimator list", partial(fit2, estimator=["h"]), MgvbpError, r"estimator must be.*\['h'\]"),
+    ("draws", partial(fit2, draws="halton"), InvalidInputError, "draws must be one of 'auto'.*'halton'"),
+    ("draws list", partial(fit2, draws=["mc"]), MgvbpError, r"draws must be.*\['mc'\]"),
+    ("rng negative", partial(fit2, rng=-1), InvalidTypeError, "rng must be a non-negative int.*got -1"),
+    ("rng none", partial(fit2, rng=None), InvalidTypeError, "rng must be.*got None"),
+    ("rng fraction", partial(fit2, rng=0.5), InvalidTypeError, r"rng must be.*got 0\.5"),
+    (
+        "rng legacy",
+        partial(fit2, rng=np.random.RandomState(0)),
+        InvalidTypeError,
+        "Generator; got RandomState",
+    ),
+    (
+        "max_iterations zero",
+        partial(fit2, max_iterations=0),
+        InvalidInputError,
+        "max_iterations must be at least 1; got 0",
+    ),
+    ("max_iterations fraction", partial(fit2, max_iterations=2.5), MgvbpError, r"max_iterations.*2\.5"),
+    ("max_iterations text", partial(fit2, max_iterations="9"), MgvbpError, "max_iterations.*'9'"),
+    (
+        "max_evaluations small",
+        partial(fit2, num_draws=20, max_evaluations=19),
+        InvalidInputError,
+        "max_evaluations .one iteration takes 20. must be at least 20; got 19",
+    ),
+    ("max_evaluations nan", partial(fit2, max_evaluations=np.nan), MgvbpError, "max_evaluations.*nan"),
+    ("callback", partial(fit2, callback=3.0), InvalidTypeError, "callback must be"),
+]
+
+BAD_STARTS = [
+    ("no parameters", lambda: MGVBP().start(0), InvalidInputError, "dimension must be at least 1; got 0"),
+    ("float", lambda: MGVBP().start(2.0), InvalidTypeError, "dimension must be an integer; got 2.0"),
+    ("text", lambda: MGVBP().start("a"), InvalidTypeError, "dimension must be an integer; got 'a'"),
+    ("nothing", lambda: MGVBP().start(None), InvalidTypeError, "dimension must be an integer; got None"),
+    ("flag", lambda: MGVBP().start(True), InvalidTypeError, "dimension must be an integer; got True"),
+    ("draws", lambda: MGVBP().start(2, num_draws=1.0), InvalidTypeError, "num_draws must be an integer"),
+    (
+        "method by hand",
+        lambda: mgvbp.Optimizer(MGVBP(), 2, family="x"),
+        InvalidInputError,
+        "family must be.*'x'",
+    ),
+    ("state type", lambda: MGVBP().start(2, state="x"), InvalidTypeError, "state must be"),
+    ("state empty", lambda: MGVBP().start(2, state={}), InvalidTypeError, "state must be"),
+    ("state of fewer", lambda: MGVBP().start(3, state=state(2)), InvalidInputError, "state"),
+    (
+        "state of one, broadcast",
+        lambda: MGVBP().start(2, family="diagonal", state=state(1, "diagonal")),
+        InvalidInputError,
+        "state",
+    ),
+    (
+        "state of another family",
+        lambda: MGVBP().start(2, family="diagonal", state=state(2)),
+        InvalidInputError,
+        "state",
+    ),
+    (
+        "tell column",
+        lambda: MGVBP().start(2, num_draws=12).tell(np.zeros((12, 1))),
+        EvaluationError,
+        r"shape \(12, 1\); expected \(12,\)",
+    ),
+]
+
+BAD_DIAGNOSES = [
+    ("few", lambda: posterior().diagnose(10), InvalidInputError, "num_draws must be at least 25.*got 10"),
+    (
+        "fraction",
+        lambda: posterior().diagnose(100.5),
+        InvalidTypeError,
+        r"num_draws must be an integer.*100\.5",
+    ),
+    ("rng", lambda: posterior().diagnose(rng=-1), InvalidTypeError, "rng must be.*-1"),
+    ("number", diagnosing(3.0), InvalidTypeError, "log_density must be a function"),
+    (
+        "column",
+        diagnosing(lambda theta: log_density(theta)[:, None]),
+        EvaluationError,
+        r"log_density returned shape \(1000, 1\); expected \(1000,\)",
+    ),
+    ("scalar", diagnosing(lambda theta: 0.0), EvaluationError, r"log_density returned shape \(\); expected"),
+    ("short", diagnosing(lambda theta: log_density(theta)[1:]), EvaluationError, r"returned shape \(999,\)"),
+    ("complex", diagnosing(lambda theta: log_density(theta) + 0j), EvaluationError, "complex128 values"),
+    ("text", diagnosing(lambda theta: ["a"] * len(theta)), EvaluationError, "<U1 values"),
+    ("nan", diagnosing(lambda theta: log_density(theta) * np.nan), DivergenceError, "nan or infinite"),
+    ("inf", diagnosing(lambda theta: log_density(theta) + np.inf), DivergenceError, "nan or infinite"),
+    ("minus inf", diagnosing(lambda theta: log_density(theta) - np.inf), DivergenceError, "nan or infinite"),
+]
+
+TABLE = {
+    "gaussian": BAD_GAUSSIANS,
+    "blocks": BAD_BLOCKS,
+    "method": BAD_METHODS,
+    "problem": BAD_PROBLEMS,
+    "return": BAD_RETURNS,
+    "option": BAD_OPTIONS,
+    "start": BAD_STARTS,
+    "diagnose": BAD_DIAGNOSES,
+}
+ROWS = [pytest.param(*row[1:], id=f"{group}: {row[0]}") for group, rows in TABLE.items() for row in rows]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ROWS)
+def test_bad_call(call, error, message):
+    with pytest.raises(error, match=f"(?s){message}") as caught:
+        call()
+    assert isinstance(caught.value, MgvbpError)
+
+
+def test_every_error_has_the_same_base():
+    classes = [c for _, c in inspect.getmembers(errors_module, inspect.isclass)]
+    assert all(issubclass(c, MgvbpWarning if issubclass(c, Warning) else MgvbpError) for c in classes)
+    assert issubclass(InvalidInputError, ValueError)
+    assert issubclass(InvalidTypeError, TypeError)
+
+
+@pytest.mark.parametrize("rows", ["log_likelihood", "prior"])
+def test_a_bad_return_comes_with_the_draws(rows):
+    call = partial(fit, log_density, Prior(np.sum)) if rows == "prior" else partial(fit, np.sum)
+    with pytest.raises(EvaluationError, match=f"{rows}.*one value per draw") as caught:
+        call(num_draws=12, dim=2)
+    assert caught.value.theta.shape == (12, 2)
+
+
+def test_arrays_given_to_constructors_are_copied():
+    mean, variance, block = np.zeros(2), np.eye(2), np.array([0, 1])
+    gaussian, family = Gaussian(mean, variance), BlockDiagonal([block, [2]])
+    mean[:], variance[:], block[:] = 9.0, 9.0, 9
+    assert np.array_equal(gaussian.mean, [0.0, 0.0])
+    assert np.array_equal(gaussian.covariance, np.eye(2))
+    assert repr(family) == "BlockDiagonal([[0, 1], [2]])"
+
+
+# --- exceptions inside the user's function ------------------------------------------------------------
+
+
+class ModelError(RuntimeError):
+    """An exception of the user's own."""
+
+
+def broken(theta):
+    raise ModelError("singular design")
+
+
+def notes(error):
+    return " ".join(getattr(error, "__notes__", []))
+
+
+def test_an_exception_passes_through_with_all_draws():
+    seen = []
+
+    def function(theta):
+        seen.append(theta.copy())
+        broken(theta)
+
+    with pytest.raises(ModelError, match="singular design") as caught:
+        fit(function, dim=2)
+    assert str(caught.value) == "singular design"
+    assert np.array_equal(caught.value.theta, seen[0])
+    assert "given to mgvbp" in notes(caught.value)
+
+
+def test_an_exception_passes_through_with_its_row():
+    seen = []
+
+    def function(row):
+        seen.append(row.copy())
+        return broken(row) if len(seen) == 30 else -0.5 * row @ row
+
+    with pytest.raises(ModelError) as caught:
+        fit(function, dim=2, vectorized=False, num_draws=12)
+    assert caught.value.theta.shape == (2,)
+    assert np.array_equal(caught.value.theta, seen[-1])
+    assert len(seen) == 30
+    assert "(2,)" in notes(caught.value)
+
+
+def test_an_exception_in_the_prior_passes_through():
+    with pytest.raises(ModelError) as caught:
+        fit(log_density, Prior(broken), dim=2, num_draws=12)
+    assert caught.value.theta.shape == (12, 2)
+
+
+# --- values that are not finite -----------------------------------------------------------------------
+
+
+def spoilt(value, fraction, seed=0):
+    """`log_density` with a random part of its values replaced, and the list of how many were at each call."""
+    rng, counts = np.random.default_rng(seed), []
+
+    def function(theta):
+        bad = rng.random(len(theta)) < fraction
+        counts.append(np.count_nonzero(bad))
+        return np.where(bad, value, log_density(theta))
+
+    return function, counts
+
+
+def all_finite(posterior):
+    arrays = posterior.mean, posterior.factor, posterior.covariance, posterior.precision, posterior.std
+    return all(np.isfinite(a).all() for a in arrays) and np.isfinite(posterior.lower_bound)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_bad_draws_are_dropped_counted_and_warned_of_once(value):
+    function, counts = spoilt(value, 0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior = fit(function, dim=2, method=SHORT, num_draws=30, max_iterations=60)
+    assert [w.category for w in caught] == [NonFiniteWarning]
+    assert "left out" in str(caught[0].message)
+    assert np.array_equal(posterior.trace.dropped, counts)
+    assert f"{sum(counts):,} draws with non-finite values" in posterior.summary()
+    assert all_finite(posterior)
+    # regression meets a Gaussian target exactly with the draws that are left
+    np.testing.assert_allclose(posterior.mean, CENTRE, atol=1e-6)
+    np.testing.assert_allclose(posterior.covariance, COVARIANCE, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["h", "loglik"])
+def test_bad_draws_do_not_bias_the_score_estimators(estimator):
+    function, counts = spoilt(np.nan, 0.1)
+    method = MGVBP(step_size=0.1, decay_after=50)
+    prior = Gaussian(variance=1e6, dim=2)
+    with pytest.warns(NonFiniteWarning, match="non-finite"):
+        posterior = fit(
+            function, prior, method=method, estimator=estimator, num_draws=300, max_iterations=300
+        )
+    assert posterior.trace.dropped.sum() == sum(counts)
+    np.testing.assert_allclose(posterior.mean, CENTRE, atol=0.1)
+    np.testing.assert_allclose(posterior.covariance, COVARIANCE, atol=0.1)
+
+
+def test_opposite_infinities_of_prior_and_likelihood_are_dropped():
+    """inf − inf is one more non-finite value: no RuntimeWarning on the way."""
+
+    def where_large(value):
+        return lambda theta: np.where(theta[:, 0] > 2.0, value, log_density(theta))
+
+    with pytest.warns(NonFiniteWarning, match="non-finite"):
+        posterior = fit(
+            where_large(np.inf), Prior(where_large(-np.inf)), dim=2, num_draws=60, max_iterations=9
+        )
+    assert all_finite(posterior)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_all_draws_bad_at_the_start(value):
+    with pytest.raises(DivergenceError, match=r"12 of 12 draws.*initial_mean") as caught:
+        fit(lambda theta: np.full(len(theta), value), dim=2, num_draws=12)
+    assert caught.value.theta.shape == (12, 2)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.NonFiniteWarning")
+def test_too_few_draws_left_for_the_regression():
+    def function(theta):
+        return np.where(np.arange(len(theta)) < 5, log_density(theta), np.nan)
+
+    with pytest.raises(DivergenceError, match=r"5 draws with finite values are left.*needs 6") as caught:
+        fit(function, dim=2, num_draws=12)
+    assert caught.value.theta is not None
+    assert caught.value.theta.shape == (12, 2)
+
+
+def dying(after):
+    """`log_density` that is all nan from call ``after + 1`` on."""
+    calls = []
+
+    def function(theta):
+        calls.append(len(theta))
+        return log_density(theta) if len(calls) <= after else np.full(len(theta), np.nan)
+
+    return function
+
+
+@pytest.mark.parametrize("after", [1, 7])
+def test_a_later_breakdown_returns_the_best_iterate(after):
+    means = []
+    with pytest.warns(ConvergenceWarning, match="broke down and returns its best iterate"):
+        posterior = fit(
+            dying(after),
+            dim=2,
+            method=SHORT,
+            callback=lambda iteration: means.append(iteration.gaussian.mean),
+        )
+    assert not posterior.converged
+    assert posterior.stop_reason.startswith("broke down: ")
+    assert "NOT converged" in posterior.summary()
+    assert len(posterior.trace) == after
+    first_full_window = min(SHORT.window, after) - 1
+    best = first_full_window + np.argmax(posterior.trace.smoothed[first_full_window:])
+    assert np.array_equal(posterior.mean, means[best])
+    assert all_finite(posterior)
+
+
+def losing(theta):
+    """Convex: QBVI asks for a negative precision."""
+    return 2.0 * (theta**2).sum(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("category", "function", "method"),
+    [
+        (
+            NonFiniteWarning,
+            lambda theta: np.where(np.arange(len(theta)) == 0, np.nan, log_density(theta)),
+            SHORT,
+        ),
+        (ConvergenceWarning, dying(3), SHORT),
+        (ConvergenceWarning, losing, mgvbp.QBVI(step_size=0.9)),
+    ],
+    ids=["dropped draws", "breakdown", "shortened steps"],
+)
+def test_warnings_point_at_the_call_of_fit(category, function, method):
+    with pytest.warns(category) as caught:
+        fit(function, dim=2, method=method, max_iterations=5)
+    assert [w.filename for w in caught] == [__file__]
+
+
+def anything_nan(posterior):
+    trace = vars(posterior.trace).values()
+    arrays = posterior.mean, posterior.factor, posterior.covariance, posterior.precision, posterior.std
+    return any(np.isnan(a).any() for a in (*arrays, posterior.lower_bound, *trace))
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    value=st.sampled_from([np.nan, np.inf, -np.inf]),
+    fraction=st.floats(0.0, 0.9),
+    seed=st.integers(0, 2**16),
+    family=st.sampled_from(sorted(FAMILIES)),
+    estimator=st.sampled_from(["h", "loglik", "regression"]),
+    method=st.sampled_from(["auto", "mgvbp", "mgvb", "qbvi", "geodesic"]),
+    draws=st.sampled_from(["mc", "antithetic", "sobol"]),
+)
+def test_no_posterior_holds_a_nan(value, fraction, seed, family, estimator, method, draws):
+    function, _ = spoilt(value, fraction, seed)
+    options = {"family": FAMILIES[family], "estimator": estimator, "method": method, "draws": draws}
+    prior = Gaussian(variance=10.0, dim=2)
+    try:
+        posterior = fit(function, prior, num_draws=16, max_iterations=25, rng=seed, **options)
+    except DivergenceError:
+        return  # too few values are left at the first iteration
+    assert not anything_nan(posterior)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning", "ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("estimator", ["h", "loglik", "regression"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("value", [1e12, -1e12])
+def test_a_run_that_blows_up_says_so(value, family, estimator):
+    """A cliff of 1e12 nats: an error, or a Gaussian that has a covariance and a precision; not 0 and inf."""
+
+    def cliff(theta):
+        return np.where(theta[:, 0] > 1.0, value, log_density(theta))
+
+    options = {"family": FAMILIES[family], "estimator": estimator, "method": "mgvbp"}
+    try:
+        posterior = fit(cliff, Gaussian(variance=1.0, dim=2), max_iterations=40, **options)
+    except DivergenceError:
+        return
+    assert all_finite(posterior)
+    assert (posterior.std > 0.0).all()
