@@ -27,7 +27,7 @@ def cholesky(A: Array, *, overwrite: bool = False) -> Array:
 
 def cholesky_reversed(A: Array) -> Array:
     """Lower ``W`` with ``Wᵀ W = A``; only the lower triangle of ``A`` (d, d) is read."""
-    V, info = dpotrf(np.asfortranarray(A[::-1, ::-1]), lower=0, clean=1, overwrite_a=1)
+    V, info = dpotrf(np.array(A[::-1, ::-1], order="F"), lower=0, clean=1, overwrite_a=1)
     return np.asfortranarray(_checked(V, info)[::-1, ::-1])
 
 

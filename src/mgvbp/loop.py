@@ -60,8 +60,8 @@ def run(
 ) -> Run:
     """Iterate until the smoothed lower bound has not improved for ``patience`` iterations, or a limit.
 
-    The best iterate is the one with the largest average of the lower bound over a full window. An interrupt
-    (control-C), or a breakdown after the first iteration, ends the run with what is there.
+    The best iterate is the one with the largest average of the lower bound over a full window; before there is
+    one, the one with the largest lower bound. An interrupt (control-C), or a breakdown after the first iteration, ends the run with what is there.
     """
     recent: deque[float] = deque(maxlen=limits.window)
     rows: list[tuple[float | int, ...]] = []
@@ -78,8 +78,9 @@ def run(
             recent.append(info.lower_bound)
             smoothed = math.fsum(recent) / len(recent)
             rows.append(_row(info, smoothed, evaluations))
-            if best is None or t <= limits.window or smoothed > best_bound:
-                best, best_bound, best_at = q, smoothed, t
+            bound = info.lower_bound if t < limits.window else smoothed
+            if best is None or t == limits.window or bound > best_bound:
+                best, best_bound, best_at = q, bound, t
             report(t, smoothed, evaluations)
             seen = Iteration(t, q, info.lower_bound, smoothed, evaluations)
             if callback is not None and callback(seen):

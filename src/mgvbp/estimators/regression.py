@@ -21,8 +21,11 @@ from mgvbp.families.base import Indices
 from mgvbp.gaussian import Gaussian
 from mgvbp.problem import Prior
 
-FULL_QUADRATIC_FROM = 1.5
-"""Draws per monomial of the full quadratic from which diagonal and block families use all of it."""
+FULL_QUADRATIC_FROM = 2.0
+"""Draws per monomial of the full quadratic from which diagonal and block families use all of it.
+
+Two, because antithetic pairs determine it from somewhat fewer than two on.
+"""
 
 FULL_QUADRATIC_UP_TO = 500
 """Size of the full quadratic (d = 30) up to which the default number of draws pays for it in every family."""
@@ -32,7 +35,7 @@ FULL_QUADRATIC_UP_TO = 500
 class Regression(Estimator):
     """Least squares on the monomials 1, ε_i, ε_i ε_j.
 
-    A diagonal or block family needs only its own monomials. Where there are enough draws (1.5 per
+    A diagonal or block family needs only its own monomials. Where there are enough draws (two per
     coefficient) the full quadratic is fitted all the same and the family's part of it is kept: the cross
     terms are then explained, not noise.
     """
@@ -50,7 +53,8 @@ class Regression(Estimator):
                 "give a larger num_draws or a start where the function is finite"
             )
         Z = monomials(chosen, sample.eps)
-        coefficients, _, rank, _ = lstsq(Z, sample.h, lapack_driver="gelsy", check_finite=False)
+        tolerance = max(Z.shape) * np.finfo(float).eps
+        coefficients, _, rank, _ = lstsq(Z, sample.h, tolerance, lapack_driver="gelsy", check_finite=False)
         if rank < Z.shape[1]:
             raise DivergenceError(
                 f"the {S} draws do not determine the {Z.shape[1]} coefficients of the regression"

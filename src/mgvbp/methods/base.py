@@ -32,7 +32,7 @@ from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Frame, Optimizer, Step
 from mgvbp.problem import Problem
 
-MAX_HALVINGS = 60
+MAX_HALVINGS = 200
 SMALLEST = 1e-140
 """Factors of the precision beyond this (or its inverse) would overflow when they are squared."""
 

@@ -17,7 +17,7 @@ class Geodesic(Method):
         P^+ = L \exp(\beta M) L^\top
 
     The same for the precision as for the covariance: :math:`\Sigma^+ = L^{-\top}\exp(-\beta M)L^{-1}`. MGVBP
-    agrees with it to second order in β. It costs an eigendecomposition a step. The parameters are those
+    and MGVB agree with it to second order in β (and with each other to third). It costs an eigendecomposition a step. The parameters are those
     of `Method`.
     """
 
