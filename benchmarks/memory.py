@@ -1,4 +1,4 @@
-"""Peak memory of one iteration beyond the state, in d×d arrays: S = 100, d = 2000, every method and estimator.
+"""Peak memory of one iteration beyond the state, in d×d arrays: S = 100, d = 2000, every method.
 
 Run:  python benchmarks/memory.py [--dim 2000] [--draws 100]
 

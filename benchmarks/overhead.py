@@ -9,6 +9,8 @@ then evaluate them again, in the same process and with the same threads.
 from __future__ import annotations
 
 import argparse
+from itertools import product
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -33,42 +35,35 @@ def main() -> None:
     method = mgvbp.MGVBP(**{**SETTINGS, "max_iterations": ITERATIONS})
     print(f"Labour, d = 8, S = {NUM_DRAWS}, {ITERATIONS} iterations; BLAS threads: {arguments.threads}")
     print(f"{'estimator':<12}{'family':<10}{'draws':<12}{'fit':>10}{'bare calls':>12}{'ratio':>8}")
+    rows = [("loglik", "mc"), ("h", "mc"), ("regression", "mc"), ("h", "antithetic"), ("h", "sobol")]
     with threadpool_limits(arguments.threads):
-        for estimator, draws in (
-            ("loglik", "mc"),
-            ("h", "mc"),
-            ("regression", "mc"),
-            ("h", "antithetic"),
-            ("h", "sobol"),
-        ):
-            for family in ("full", "diagonal"):
-                num_draws = NUM_DRAWS + (draws == "antithetic")
-                seen: list[np.ndarray] = []
+        for (estimator, draws), family in product(rows, ("full", "diagonal")):
+            options: dict[str, Any] = {
+                "method": method,
+                "family": family,
+                "estimator": estimator,
+                "draws": draws,
+                "num_draws": NUM_DRAWS + (draws == "antithetic"),
+                "initial_variance": INITIAL_VARIANCE,
+            }
+            whole, bare = times(model, prior, options)
+            print(
+                f"{estimator:<12}{family:<10}{draws:<12}"
+                f"{1e3 * whole:>8.1f}ms{1e3 * bare:>10.1f}ms{whole / bare:>8.2f}"
+            )
 
-                def recorded(theta: np.ndarray, seen: list[np.ndarray] = seen) -> np.ndarray:
-                    seen.append(theta)
-                    return model(theta)
 
-                def run(
-                    function: object, estimator: str = estimator, family: str = family, draws: str = draws
-                ) -> None:
-                    mgvbp.fit(
-                        function,  # type: ignore[arg-type]
-                        prior,
-                        method=method,
-                        family=family,
-                        estimator=estimator,
-                        draws=draws,
-                        num_draws=num_draws,
-                        initial_variance=INITIAL_VARIANCE,
-                    )
+def times(model: LogisticRegression, prior: mgvbp.Gaussian, options: dict[str, Any]) -> tuple[float, float]:
+    """Seconds of a fit, and of the log-likelihood calls that it makes."""
+    seen: list[np.ndarray] = []
 
-                run(recorded)
-                whole = best_time(lambda: run(model))
-                bare = best_time(lambda: [model(theta) for theta in seen])
-                print(
-                    f"{estimator:<12}{family:<10}{draws:<12}{1e3 * whole:>8.1f}ms{1e3 * bare:>10.1f}ms{whole / bare:>8.2f}"
-                )
+    def recorded(theta: np.ndarray) -> np.ndarray:
+        seen.append(theta)
+        return model(theta)
+
+    mgvbp.fit(recorded, prior, **options)
+    whole = best_time(lambda: mgvbp.fit(model, prior, **options))
+    return whole, best_time(lambda: [model(theta) for theta in seen])
 
 
 if __name__ == "__main__":

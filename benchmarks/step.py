@@ -1,9 +1,9 @@
-"""Time of one MGVBP step: ours in the frame, beside the paper's formulas with inv and sqrtm, and beside one dgemm.
+"""Time of one MGVBP step: in the frame, by the paper's formulas (inv, sqrtm), and of one dgemm.
 
 Run:  python benchmarks/step.py [--threads 1] [--dims 8 50 100 234 500 1000]
 
-Both take the same gradients and return the next mean, precision and transported momentum (momentum 0.4). Targets:
-at least 10 times faster than the formulas at d >= 100, never slower at d = 8, at most 8 dgemm at d = 1000.
+Both take the same gradients and return the next mean, precision and transported momentum (momentum 0.4).
+Targets: at least 10 times faster than the formulas at d >= 100, never slower at d = 8, at most 8 dgemm at d = 1000.
 """
 
 from __future__ import annotations

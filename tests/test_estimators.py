@@ -328,7 +328,7 @@ def test_the_optimizer_asks_for_the_fewest_draws():
 
 @pytest.mark.parametrize("family", [Diagonal(8), BlockDiagonal([4, 4])], ids=["diagonal", "block"])
 def test_allowed_antithetic_draws_always_determine_the_regression(family):
-    """Pairs determine the full quadratic only from 2 (1 + d(d+1)/2) draws on, which is less than two a monomial."""
+    """Pairs determine the full quadratic from 2 (1 + d(d+1)/2) draws on, less than two a monomial."""
     least = Regression().minimum_draws(family, "antithetic")
     for num_draws in range(least, 100, 2):
         q = Gaussian.from_factor(np.zeros(8), family.factor(variance=np.array(1.0)), family)

@@ -60,8 +60,9 @@ def run(
 ) -> Run:
     """Iterate until the smoothed lower bound has not improved for ``patience`` iterations, or a limit.
 
-    The best iterate is the one with the largest average of the lower bound over a full window; before there is
-    one, the one with the largest lower bound. An interrupt (control-C), or a breakdown after the first iteration, ends the run with what is there.
+    The best iterate is the one with the largest average of the lower bound over a full window; before there
+    is one, the one with the largest lower bound. An interrupt (control-C), or a breakdown after the first
+    iteration, ends the run with what is there.
     """
     recent: deque[float] = deque(maxlen=limits.window)
     rows: list[tuple[float | int, ...]] = []
