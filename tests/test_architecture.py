@@ -26,7 +26,7 @@ LAYERS = [
     {"draws", "problem"},
     {"estimators"},
     {"optimizer"},
-    {"methods"},
+    {"methods", "auto"},
     {"trace", "progress"},
     {"loop"},
     {"diagnostics", "storage"},

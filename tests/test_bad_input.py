@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mgvbp
-from mgvbp import MGVBP, BlockDiagonal, Gaussian, Problem, fit
+from common import FAST
+from mgvbp import MGVBP, Auto, BlockDiagonal, Gaussian, Problem, fit
 from mgvbp import errors as errors_module
 from mgvbp.errors import (
     ConvergenceWarning,
@@ -45,6 +46,7 @@ class Prior:
 
 NORMAL = Gaussian(variance=1.0, dim=3)
 fit2 = partial(fit, log_density, dim=2)
+step2 = partial(fit2, method=FAST)
 
 
 @cache
@@ -222,25 +224,25 @@ BAD_PROBLEMS = [
     ("prior attribute", partial(fit2, Prior(3.0)), InvalidTypeError, "prior"),
     (
         "prior matrix",
-        partial(fit2, Prior(lambda theta: theta), num_draws=12),
+        partial(step2, Prior(lambda theta: theta), num_draws=12),
         EvaluationError,
         r"prior.log_density returned shape \(12, 2\); expected \(12,\)",
     ),
     (  # vectorized= says nothing about the prior, so that it is no advice here
         "prior scalar",
-        partial(fit2, Prior(lambda theta: 0.0), num_draws=12),
+        partial(step2, Prior(lambda theta: 0.0), num_draws=12),
         EvaluationError,
         r"prior.log_density returned shape \(\); expected \(12,\): one value per draw$",
     ),
     (
         "loglik without prior",
-        partial(fit2, estimator="loglik"),
+        partial(step2, estimator="loglik"),
         InvalidInputError,
         "needs a Gaussian prior.*use estimator='h'",
     ),
     (
         "loglik with another prior",
-        partial(fit2, Prior(log_density), estimator="loglik"),
+        partial(step2, Prior(log_density), estimator="loglik"),
         InvalidInputError,
         "needs a Gaussian prior",
     ),
@@ -266,14 +268,14 @@ BAD_PROBLEMS = [
 BAD_RETURNS = [
     (
         "column",
-        returning(lambda theta: log_density(theta)[:, None], num_draws=12),
+        returning(lambda theta: log_density(theta)[:, None], method=FAST, num_draws=12),
         EvaluationError,
         r"log_likelihood returned shape \(12, 1\); expected \(12,\): one value per draw",
     ),
     ("scalar", returning(lambda theta: 0.0), EvaluationError, r"shape \(\); expected.*try vectorized=False"),
     (
         "one short",
-        returning(lambda theta: log_density(theta)[1:], num_draws=12),
+        returning(lambda theta: log_density(theta)[1:], method=FAST, num_draws=12),
         EvaluationError,
         r"shape \(11,\); expected \(12,\)",
     ),
@@ -294,7 +296,7 @@ BAD_RETURNS = [
     ("ragged", returning(lambda theta: RAGGED), EvaluationError, "returned values of unequal shapes"),
     (
         "row wise vector",
-        returning(lambda theta: theta, vectorized=False, num_draws=12),
+        returning(lambda theta: theta, vectorized=False, method=FAST, num_draws=12),
         EvaluationError,
         r"shape \(12, 2\); expected \(12,\)",
     ),
@@ -354,36 +356,41 @@ BAD_OPTIONS = [
     ),
     (
         "few for regression",
-        partial(fit2, num_draws=5, estimator="regression"),
+        partial(step2, num_draws=5, estimator="regression"),
         InvalidInputError,
         r"num_draws=5 is too small.*full family needs at least 6 draws at d=2; give more",
     ),
     (
         "few antithetic",
-        partial(fit2, num_draws=6, draws="antithetic", estimator="regression"),
+        partial(step2, num_draws=6, draws="antithetic", estimator="regression"),
         InvalidInputError,
         "needs at least 8 antithetic draws",
     ),
-    ("one draw", partial(fit2, num_draws=1), InvalidInputError, "num_draws=1 is too small.*at least 2"),
-    ("odd", partial(fit2, num_draws=21, draws="antithetic"), InvalidInputError, "must be even, got 21"),
-    ("no draws", partial(fit2, num_draws=0), InvalidInputError, "num_draws must be at least 1; got 0"),
+    ("one draw", partial(step2, num_draws=1), InvalidInputError, "num_draws=1 is too small.*at least 2"),
+    ("odd", partial(step2, num_draws=21, draws="antithetic"), InvalidInputError, "must be even, got 21"),
+    ("no draws", partial(step2, num_draws=0), InvalidInputError, "num_draws must be at least 1; got 0"),
     (
         "float draws",
-        partial(fit2, num_draws=20.0),
+        partial(step2, num_draws=20.0),
         InvalidTypeError,
         "num_draws must be an integer; got 20.0",
     ),
-    ("text draws", partial(fit2, num_draws="20"), InvalidTypeError, "num_draws must be an integer; got '20'"),
+    (
+        "text draws",
+        partial(step2, num_draws="20"),
+        InvalidTypeError,
+        "num_draws must be an integer; got '20'",
+    ),
     ("method", partial(fit2, method="adam"), InvalidInputError, r"method must be one of 'auto'.*'adam'"),
     ("method class", partial(fit2, method=MGVBP), InvalidInputError, "method must be.*or a Method; got"),
     ("method list", partial(fit2, method=["mgvb"]), MgvbpError, "method must be.*'mgvb'"),
     ("family", partial(fit2, family="low-rank"), InvalidInputError, "family must be.*got 'low-rank'"),
     ("family list", partial(fit2, family=[1, 1]), InvalidInputError, r"BlockDiagonal\(.*got \[1, 1\]"),
     ("family array", partial(fit2, family=np.array([1, 1])), MgvbpError, "family must be"),
-    ("estimator", partial(fit2, estimator="reparam"), InvalidInputError, "estimator must be.*'reparam'"),
-    ("estimator list", partial(fit2, estimator=["h"]), MgvbpError, r"estimator must be.*\['h'\]"),
-    ("draws", partial(fit2, draws="halton"), InvalidInputError, "draws must be one of 'auto'.*'halton'"),
-    ("draws list", partial(fit2, draws=["mc"]), MgvbpError, r"draws must be.*\['mc'\]"),
+    ("estimator", partial(step2, estimator="reparam"), InvalidInputError, "estimator must be.*'reparam'"),
+    ("estimator list", partial(step2, estimator=["h"]), MgvbpError, r"estimator must be.*\['h'\]"),
+    ("draws", partial(step2, draws="halton"), InvalidInputError, "draws must be one of 'auto'.*'halton'"),
+    ("draws list", partial(step2, draws=["mc"]), MgvbpError, r"draws must be.*\['mc'\]"),
     ("rng negative", partial(fit2, rng=-1), InvalidTypeError, "rng must be a non-negative int.*got -1"),
     ("rng none", partial(fit2, rng=None), InvalidTypeError, "rng must be.*got None"),
     ("rng fraction", partial(fit2, rng=0.5), InvalidTypeError, r"rng must be.*got 0\.5"),
@@ -403,12 +410,67 @@ BAD_OPTIONS = [
     ("max_iterations text", partial(fit2, max_iterations="9"), MgvbpError, "max_iterations.*'9'"),
     (
         "max_evaluations small",
-        partial(fit2, num_draws=20, max_evaluations=19),
+        partial(step2, num_draws=20, max_evaluations=19),
         InvalidInputError,
         "max_evaluations .one iteration takes 20. must be at least 20; got 19",
     ),
     ("max_evaluations nan", partial(fit2, max_evaluations=np.nan), MgvbpError, "max_evaluations.*nan"),
     ("callback", partial(fit2, callback=3.0), InvalidTypeError, "callback must be"),
+]
+
+OWN_DRAWS = "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method"
+BAD_AUTO = [
+    ("num_draws", partial(fit2, num_draws=20), InvalidInputError, OWN_DRAWS),
+    ("estimator", partial(fit2, estimator="regression"), InvalidInputError, OWN_DRAWS),
+    ("estimator object", partial(fit2, estimator=mgvbp.Score("h")), InvalidInputError, OWN_DRAWS),
+    ("draws", partial(fit2, draws="sobol"), InvalidInputError, OWN_DRAWS),
+    ("by name", partial(fit2, method="auto", num_draws=20), InvalidInputError, OWN_DRAWS),
+    ("tol zero", partial(fit2, tol=0.0), InvalidInputError, "tol must be positive; got 0"),
+    ("tol negative", partial(fit2, tol=-0.01), InvalidInputError, r"tol must be positive; got -0\.01"),
+    ("tol nan", partial(fit2, tol=np.nan), InvalidInputError, "tol must be positive; got nan"),
+    ("tol infinite", partial(fit2, tol=np.inf), InvalidInputError, "tol must be positive; got inf"),
+    ("tol text", partial(fit2, tol="small"), InvalidTypeError, "tol must be a positive number; got 'small'"),
+    ("tol none", partial(fit2, tol=None), InvalidTypeError, "tol must be a positive number; got None"),
+    ("Auto tol", lambda: Auto(tol=0.0), InvalidInputError, "tol must be positive; got 0"),
+    ("starts zero", partial(fit2, starts=0), InvalidInputError, "starts must be at least 1; got 0"),
+    ("starts negative", partial(fit2, starts=-2), InvalidInputError, "starts must be at least 1; got -2"),
+    ("starts fraction", partial(fit2, starts=2.5), InvalidTypeError, r"starts must be an integer; got 2\.5"),
+    ("starts text", partial(fit2, starts="two"), InvalidTypeError, "starts must be .*'two'"),
+    ("starts none", partial(fit2, starts=None), InvalidTypeError, "starts must be .*None"),
+    ("starts vector", partial(fit2, starts=[0.0, 1.0]), InvalidInputError, r"starts has shape \(2,\); exp"),
+    (
+        "starts wide",
+        partial(fit2, starts=np.zeros((4, 3))),
+        InvalidInputError,
+        r"starts has shape \(4, 3\); expected a number, or means \(K, 2\)",
+    ),
+    ("starts cube", partial(fit2, starts=np.zeros((2, 2, 2))), InvalidInputError, r"starts .*\(2, 2, 2\)"),
+    ("starts empty", partial(fit2, starts=np.zeros((0, 2))), InvalidInputError, r"starts has shape \(0, 2\)"),
+    ("starts nan", partial(fit2, starts=[[0.0, np.nan]]), InvalidInputError, "starts has non-finite"),
+    ("starts ragged", partial(fit2, starts=RAGGED), InvalidTypeError, "starts must be"),
+    (
+        "max_evaluations zero",
+        partial(fit2, max_evaluations=0),
+        InvalidInputError,
+        "max_evaluations must be at",
+    ),
+    ("max_evaluations one", partial(fit2, max_evaluations=1), InvalidInputError, "max_evaluations .*least 2"),
+    ("max_evaluations fraction", partial(fit2, max_evaluations=99.5), InvalidTypeError, r"max_eval.*99\.5"),
+    ("no parameters", lambda: Auto().start(0), InvalidInputError, "dimension must be at least 1; got 0"),
+    ("start text", lambda: Auto().start("a"), InvalidTypeError, "dimension must be an integer; got 'a'"),
+    ("start family", lambda: Auto().start(2, family="x"), InvalidInputError, "family must be.*'x'"),
+    (
+        "start rng",
+        lambda: Auto().start(2, rng=-1),
+        InvalidTypeError,
+        "rng must be a non-negative int.*got -1",
+    ),
+    (
+        "tell column",
+        lambda: Auto().start(2).tell(np.zeros((12, 1))),
+        EvaluationError,
+        r"shape \(12, 1\); expected",
+    ),
 ]
 
 BAD_STARTS = [
@@ -479,6 +541,7 @@ TABLE = {
     "problem": BAD_PROBLEMS,
     "return": BAD_RETURNS,
     "option": BAD_OPTIONS,
+    "auto": BAD_AUTO,
     "start": BAD_STARTS,
     "diagnose": BAD_DIAGNOSES,
 }
@@ -500,11 +563,13 @@ def test_every_error_has_the_same_base():
 
 
 @pytest.mark.parametrize("rows", ["log_likelihood", "prior"])
-def test_a_bad_return_comes_with_the_draws(rows):
+@pytest.mark.parametrize("options", [{"method": FAST, "num_draws": 12}, {}], ids=["named", "auto"])
+def test_a_bad_return_comes_with_the_draws(options, rows):
     call = partial(fit, log_density, Prior(np.sum)) if rows == "prior" else partial(fit, np.sum)
     with pytest.raises(EvaluationError, match=f"{rows}.*one value per draw") as caught:
-        call(num_draws=12, dim=2)
-    assert caught.value.theta.shape == (12, 2)
+        call(dim=2, **options)
+    number = options.get("num_draws") or len(Auto().start(2).ask())
+    assert caught.value.theta.shape == (number, 2)
 
 
 def test_arrays_given_to_constructors_are_copied():
@@ -553,7 +618,7 @@ def test_an_exception_passes_through_with_its_row():
         return broken(row) if len(seen) == 30 else -0.5 * row @ row
 
     with pytest.raises(ModelError) as caught:
-        fit(function, dim=2, vectorized=False, num_draws=12)
+        fit(function, dim=2, vectorized=False, method=FAST, num_draws=12)
     assert caught.value.theta.shape == (2,)
     assert np.array_equal(caught.value.theta, seen[-1])
     assert len(seen) == 30
@@ -562,7 +627,7 @@ def test_an_exception_passes_through_with_its_row():
 
 def test_an_exception_in_the_prior_passes_through():
     with pytest.raises(ModelError) as caught:
-        fit(log_density, Prior(broken), dim=2, num_draws=12)
+        fit(log_density, Prior(broken), dim=2, method=FAST, num_draws=12)
     assert caught.value.theta.shape == (12, 2)
 
 
@@ -622,18 +687,25 @@ def test_opposite_infinities_of_prior_and_likelihood_are_dropped():
     def where_large(value):
         return lambda theta: np.where(theta[:, 0] > 2.0, value, log_density(theta))
 
+    options = {"method": FAST, "num_draws": 60, "max_iterations": 9}
     with pytest.warns(NonFiniteWarning, match="non-finite"):
-        posterior = fit(
-            where_large(np.inf), Prior(where_large(-np.inf)), dim=2, num_draws=60, max_iterations=9
-        )
+        posterior = fit(where_large(np.inf), Prior(where_large(-np.inf)), dim=2, **options)
     assert all_finite(posterior)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_all_draws_bad_at_the_start(value):
     with pytest.raises(DivergenceError, match=r"12 of 12 draws.*initial_mean") as caught:
-        fit(lambda theta: np.full(len(theta), value), dim=2, num_draws=12)
+        fit(lambda theta: np.full(len(theta), value), dim=2, method=FAST, num_draws=12)
     assert caught.value.theta.shape == (12, 2)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_all_draws_bad_at_the_start_of_auto(value):
+    number = len(Auto().start(2).ask())
+    with pytest.raises(DivergenceError, match=rf"all {number} draws.*initial_mean") as caught:
+        fit(lambda theta: np.full(len(theta), value), dim=2)
+    assert caught.value.theta.shape == (number, 2)
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.NonFiniteWarning")
@@ -642,7 +714,7 @@ def test_too_few_draws_left_for_the_regression():
         return np.where(np.arange(len(theta)) < 5, log_density(theta), np.nan)
 
     with pytest.raises(DivergenceError, match=r"5 draws with finite values are left.*needs 6") as caught:
-        fit(function, dim=2, num_draws=12)
+        fit(function, dim=2, method=FAST, num_draws=12)
     assert caught.value.theta is not None
     assert caught.value.theta.shape == (12, 2)
 
@@ -703,7 +775,7 @@ def test_warnings_point_at_the_call_of_fit(category, function, method):
 
 
 def anything_nan(posterior):
-    trace = vars(posterior.trace).values()
+    trace = [column for name, column in vars(posterior.trace).items() if name != "phase"]
     arrays = posterior.mean, posterior.factor, posterior.covariance, posterior.precision, posterior.std
     return any(np.isnan(a).any() for a in (*arrays, posterior.lower_bound, *trace))
 
@@ -716,7 +788,7 @@ def anything_nan(posterior):
     seed=st.integers(0, 2**16),
     family=st.sampled_from(sorted(FAMILIES)),
     estimator=st.sampled_from(["h", "loglik", "regression"]),
-    method=st.sampled_from(["auto", "mgvbp", "mgvb", "qbvi", "geodesic"]),
+    method=st.sampled_from([FAST, "mgvbp", "mgvb", "qbvi", "geodesic"]),
     draws=st.sampled_from(["mc", "antithetic", "sobol"]),
 )
 def test_no_posterior_holds_a_nan(value, fraction, seed, family, estimator, method, draws):
@@ -728,6 +800,25 @@ def test_no_posterior_holds_a_nan(value, fraction, seed, family, estimator, meth
     except DivergenceError:
         return  # too few values are left at the first iteration
     assert not anything_nan(posterior)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    value=st.sampled_from([np.nan, np.inf, -np.inf]),
+    fraction=st.floats(0.0, 0.9),
+    seed=st.integers(0, 2**16),
+    family=st.sampled_from(sorted(FAMILIES)),
+)
+def test_no_posterior_of_auto_holds_a_nan(value, fraction, seed, family):
+    function, counts = spoilt(value, fraction, seed)
+    prior = Gaussian(variance=10.0, dim=2)
+    try:
+        posterior = fit(function, prior, max_evaluations=400, rng=seed, family=FAMILIES[family])
+    except DivergenceError:
+        return  # no value at all at the first iteration
+    assert not anything_nan(posterior)
+    assert posterior.trace.dropped.sum() == sum(counts)
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning", "ignore:overflow:RuntimeWarning")

@@ -12,6 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct
 
 import mgvbp
+from common import FAST
 from mgvbp import MGVB, MGVBP, QBVI, BlockDiagonal, ConvergenceWarning, DivergenceError, Gaussian, Geodesic
 
 D, N, NOISE = 5, 40, 0.5
@@ -53,7 +54,7 @@ FAMILIES = {"full": "full", "diagonal": "diagonal", "block": BlockDiagonal([[3, 
 MASKS = {"full": np.ones((D, D)), "diagonal": np.eye(D), "block": np.zeros((D, D))}
 for _block in FAMILIES["block"].blocks:
     MASKS["block"][np.ix_(_block, _block)] = 1.0
-METHODS = {"MGVBP": MGVBP, "MGVB": MGVB, "QBVI": QBVI, "Geodesic": Geodesic, "auto": None}
+METHODS = {"MGVBP": MGVBP, "MGVB": MGVB, "QBVI": QBVI, "Geodesic": Geodesic}
 ESTIMATORS = ("regression", "h", "loglik")
 
 
@@ -68,9 +69,7 @@ def family_optimum(name):
 
 
 def settings(method, estimator):
-    """Step sizes for exact gradients (regression) and for noisy ones; ``auto`` has its own."""
-    if method == "auto":
-        return {"method": "auto", "max_iterations": 800}
+    """Step sizes for exact gradients (regression) and for noisy ones."""
     if estimator == "regression":
         options = {"step_size": 0.3, "decay_after": None, "momentum": 0.0, "max_iterations": 100}
     else:
@@ -83,6 +82,12 @@ TOLERANCE = {"regression": 1e-10, "h": 0.01, "loglik": 0.02}
 noise of a step β is about ½β Σ Var(gradient) / S nats; over 3 seeds 0.006 at most."""
 
 
+def gap_to_the_optimum(q, family):
+    """Nats from the exact bound of ``q`` to that of the family's optimum."""
+    mean, precision = family_optimum(family)
+    return lower_bound(mean, np.linalg.inv(precision)) - lower_bound(q.mean, q.covariance)
+
+
 @pytest.mark.parametrize(("method", "family", "estimator"), list(product(METHODS, FAMILIES, ESTIMATORS)))
 def test_every_method_reaches_the_optimum_of_every_family(method, family, estimator):
     posterior = mgvbp.fit(
@@ -93,10 +98,39 @@ def test_every_method_reaches_the_optimum_of_every_family(method, family, estima
         initial_variance=0.3,
         **settings(method, estimator),
     )
-    mean, precision = family_optimum(family)
-    gap = lower_bound(mean, np.linalg.inv(precision)) - lower_bound(posterior.mean, posterior.covariance)
-    assert -1e-10 < gap < TOLERANCE[estimator]
+    assert -1e-10 < gap_to_the_optimum(posterior, family) < TOLERANCE[estimator]
     assert posterior.estimator == estimator
+    assert posterior.gap is posterior.gap_se is None
+
+
+@pytest.mark.parametrize("initial_variance", [None, 0.3, 100.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_auto_reaches_the_optimum_of_every_family(family, initial_variance):
+    posterior = mgvbp.fit(log_likelihood, PRIOR, family=FAMILIES[family], initial_variance=initial_variance)
+    assert -1e-10 < gap_to_the_optimum(posterior, family) < 1e-10
+    assert posterior.converged
+    assert (posterior.method, posterior.estimator) == ("auto", "regression")
+    assert 0.0 <= posterior.gap < 1e-6
+    assert 0.0 <= posterior.gap_se < 1e-6
+
+
+SUITABLE = {"regression": FAST, "h": MGVBP(), "loglik": MGVBP()}
+"""Long steps for exact gradients, the paper's for noisy ones."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_other_steps_reach_it_too(estimator, family):
+    posterior = mgvbp.fit(
+        log_likelihood,
+        PRIOR,
+        method=SUITABLE[estimator],
+        family=FAMILIES[family],
+        estimator=estimator,
+        initial_variance=0.3,
+        max_iterations=800,
+    )
+    assert -1e-10 < gap_to_the_optimum(posterior, family) < TOLERANCE[estimator]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -190,7 +224,8 @@ SAME_PRIORS = {
 @pytest.mark.parametrize("name", SAME_PRIORS)
 def test_a_prior_is_the_same_however_it_is_given(name, estimator):
     priors = [Gaussian(mean=0.2, dim=D, **scale) for scale in SAME_PRIORS[name]]
-    fits = [mgvbp.fit(log_likelihood, p, estimator=estimator, max_iterations=80) for p in priors]
+    options = {"method": SUITABLE[estimator], "estimator": estimator, "max_iterations": 80}
+    fits = [mgvbp.fit(log_likelihood, p, **options) for p in priors]
     for posterior in fits[1:]:
         assert_is(posterior, fits[0].mean, fits[0].precision)
     if estimator == "regression":
@@ -227,7 +262,8 @@ class Wrapped:
 
 @pytest.mark.parametrize("estimator", ["regression", "h"])
 def test_a_wrapped_gaussian_prior_or_the_log_joint_give_the_same_fit(estimator):
-    options = {"initial_mean": PRIOR.mean, "estimator": estimator, "max_iterations": 80}
+    options = {"method": SUITABLE[estimator], "estimator": estimator, "max_iterations": 80}
+    options["initial_mean"] = PRIOR.mean
     gaussian = mgvbp.fit(log_likelihood, PRIOR, **options)
     wrapped = mgvbp.fit(log_likelihood, Wrapped(PRIOR.log_density), **options)
     joint = mgvbp.fit(lambda theta: log_likelihood(theta) + PRIOR.log_density(theta), **options)
@@ -251,11 +287,12 @@ def student_gradients(q, df):
 def test_student_prior():
     """A prior that is not Gaussian: the exact gradients vanish at the fit, and both ways to give it agree."""
     prior = Wrapped(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
-    posterior = mgvbp.fit(log_likelihood, prior, dim=D, num_draws=200)
+    options = {"dim": D, "method": FAST, "num_draws": 200}
+    posterior = mgvbp.fit(log_likelihood, prior, **options)
     g, G = student_gradients(posterior, 3)
     # predicted distance to the optimum in nats; the residual's noise leaves 3e-5 to 9e-5 over five seeds
     assert 0.5 * g @ g + (G**2).sum() < 5e-4
-    joint = mgvbp.fit(lambda theta: log_likelihood(theta) + prior.log_density(theta), dim=D, num_draws=200)
+    joint = mgvbp.fit(lambda theta: log_likelihood(theta) + prior.log_density(theta), **options)
     assert_is(joint, posterior.mean, posterior.precision)
 
 

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 import mgvbp
+from common import FAST
 from mgvbp import MGVB, MGVBP, QBVI, Gaussian, fit
 from mgvbp.errors import ConvergenceWarning, DivergenceError
 from mgvbp.loop import Iteration
 
 NOISY = {"dim": 2, "estimator": "h", "num_draws": 20}
 """Few draws of the score estimator on a target that is not Gaussian: a bound that goes up and down."""
+PAPER = {"method": "mgvbp", **NOISY}
 
 
 def log_density(theta):
@@ -112,7 +114,7 @@ def test_only_patience_means_converged():
 
 
 def test_max_iterations():
-    posterior = fit(log_density, max_iterations=7, **NOISY)
+    posterior = fit(log_density, max_iterations=7, **PAPER)
     assert len(posterior.trace) == 7
     assert posterior.stop_reason == "reached max_iterations = 7"
 
@@ -125,7 +127,7 @@ def test_max_iterations_of_the_method():
 @pytest.mark.parametrize("limit", [20, 39, 40, 119])
 def test_max_evaluations_is_never_exceeded(limit, vectorized):
     function = Counter()
-    posterior = fit(function, max_evaluations=limit, vectorized=vectorized, **NOISY)
+    posterior = fit(function, max_evaluations=limit, vectorized=vectorized, **PAPER)
     assert function.rows == posterior.n_evaluations == limit // 20 * 20
     assert posterior.stop_reason == f"reached max_evaluations = {limit}"
 
@@ -134,7 +136,7 @@ def test_max_evaluations_is_never_exceeded(limit, vectorized):
 @pytest.mark.parametrize("estimator", ["auto", "h", "regression"])
 def test_every_row_is_counted(estimator, draws):
     function = Counter()
-    posterior = fit(function, dim=2, estimator=estimator, draws=draws, max_iterations=9)
+    posterior = fit(function, dim=2, method=FAST, estimator=estimator, draws=draws, max_iterations=9)
     assert posterior.n_evaluations == posterior.trace.n_evaluations[-1] == function.rows
     assert np.array_equal(posterior.trace.n_evaluations, function.rows // 9 * np.arange(1, 10))
 
@@ -142,7 +144,7 @@ def test_every_row_is_counted(estimator, draws):
 def test_rows_of_the_iteration_that_broke_down_are_counted():
     function = Counter(at=6, action=lambda theta: np.full(len(theta), np.nan))
     with pytest.warns(ConvergenceWarning, match="broke down"):
-        posterior = fit(function, **NOISY)
+        posterior = fit(function, **PAPER)
     assert posterior.n_evaluations == function.rows
 
 
@@ -213,19 +215,19 @@ def test_a_run_shorter_than_the_window_returns_the_iterate_with_the_largest_boun
 
 
 def test_a_true_callback_stops():
-    posterior = fit(log_density, callback=Recorder(stop_at=4), **NOISY)
+    posterior = fit(log_density, callback=Recorder(stop_at=4), **PAPER)
     assert len(posterior.trace) == 4
     assert posterior.stop_reason == "stopped by the callback"
 
 
 @pytest.mark.parametrize("answer", [None, False, 0, ""])
 def test_a_false_callback_does_not(answer):
-    assert len(fit(log_density, callback=lambda iteration: answer, max_iterations=5, **NOISY).trace) == 5
+    assert len(fit(log_density, callback=lambda iteration: answer, max_iterations=5, **PAPER).trace) == 5
 
 
 def test_what_a_callback_sees():
     callback = Recorder()
-    trace = fit(log_density, callback=callback, max_iterations=6, **NOISY).trace
+    trace = fit(log_density, callback=callback, max_iterations=6, **PAPER).trace
     assert all(isinstance(i, Iteration) and isinstance(i.gaussian, Gaussian) for i in callback.seen)
     assert [i.iteration for i in callback.seen] == [1, 2, 3, 4, 5, 6]
     assert [i.lower_bound for i in callback.seen] == trace.lower_bound.tolist()
@@ -250,7 +252,7 @@ def test_an_exception_in_the_callback_passes_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        fit(log_density, callback=callback, **NOISY)
+        fit(log_density, callback=callback, **PAPER)
 
 
 # --- interrupts ---------------------------------------------------------------------------------------
@@ -270,23 +272,23 @@ def test_an_interrupt_in_the_callback_returns_what_is_there():
         if iteration.iteration == 4:
             raise KeyboardInterrupt
 
-    posterior = fit(log_density, callback=callback, **NOISY)
+    posterior = fit(log_density, callback=callback, **PAPER)
     assert (posterior.stop_reason, len(posterior.trace)) == ("interrupted", 4)
 
 
 @pytest.mark.parametrize("vectorized", [True, False])
 def test_an_interrupt_at_the_first_iteration_is_raised(vectorized):
     with pytest.raises(KeyboardInterrupt):
-        fit(Counter(at=1, action=interrupt), vectorized=vectorized, **NOISY)
+        fit(Counter(at=1, action=interrupt), vectorized=vectorized, **PAPER)
 
 
 # --- progress -----------------------------------------------------------------------------------------
 
 
 def test_progress_draws_to_stderr_and_changes_nothing(capfd):
-    quiet = fit(log_density, max_iterations=8, **NOISY)
+    quiet = fit(log_density, max_iterations=8, **PAPER)
     assert capfd.readouterr() == ("", "")
-    shown = fit(log_density, max_iterations=8, progress=True, **NOISY)
+    shown = fit(log_density, max_iterations=8, progress=True, **PAPER)
     out, err = capfd.readouterr()
     assert out == ""
     assert "fit" in err
@@ -299,7 +301,7 @@ def test_progress_ends_when_the_function_fails(capfd):
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError):
-        fit(broken, progress=True, **NOISY)
+        fit(broken, progress=True, **PAPER)
     assert capfd.readouterr().out == ""
 
 
@@ -311,7 +313,7 @@ DRAWS = pytest.mark.parametrize("draws", ["mc", "antithetic", "sobol"])
 @DRAWS
 def test_the_seed_decides(draws):
     def run(rng):
-        return fit(log_density, rng=rng, draws=draws, max_iterations=6, **NOISY)
+        return fit(log_density, rng=rng, draws=draws, max_iterations=6, **PAPER)
 
     assert same(run(3), run(3))
     assert same(run(np.int64(3)), run(3))
@@ -321,7 +323,7 @@ def test_the_seed_decides(draws):
 @DRAWS
 def test_a_generator_as_rng(draws):
     def run(rng):
-        return fit(log_density, rng=rng, draws=draws, max_iterations=6, **NOISY)
+        return fit(log_density, rng=rng, draws=draws, max_iterations=6, **PAPER)
 
     rng = np.random.default_rng(5)
     first, second = run(rng), run(rng)
@@ -343,7 +345,7 @@ def test_iterations_do_not_repeat_draws():
 @DRAWS
 def test_the_global_generator_is_left_alone(draws):
     before = np.random.get_state(legacy=False)  # noqa: NPY002
-    posterior = fit(log_density, draws=draws, max_iterations=5, **NOISY)
+    posterior = fit(log_density, draws=draws, max_iterations=5, **PAPER)
     posterior.sample(10, rng=0)
     posterior.diagnose(num_draws=100)
     after = np.random.get_state(legacy=False)  # noqa: NPY002
@@ -390,4 +392,4 @@ def test_mgvbp_does_not_on_the_same_run():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_gradient_that_is_not_finite_at_the_start():
     with pytest.raises(DivergenceError, match=r"step_size|finite"):
-        fit(lambda theta: np.where(theta[:, 0] > 0.0, 1e308, -1e308), **NOISY)
+        fit(lambda theta: np.where(theta[:, 0] > 0.0, 1e308, -1e308), **PAPER)

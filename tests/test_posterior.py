@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import mgvbp
+from common import FAST
 from mgvbp import MGVBP, BlockDiagonal, Gaussian, Posterior, fit, load
-from mgvbp.errors import DivergenceError, FileFormatError, InvalidInputError
+from mgvbp.errors import ConvergenceWarning, DivergenceError, FileFormatError, InvalidInputError
 
 FAMILIES = {"full": "full", "diagonal": "diagonal", "block": BlockDiagonal([[0, 2], [1]])}
 EACH = pytest.mark.parametrize("family", FAMILIES)
@@ -256,6 +257,7 @@ def test_summary_has_the_numbers(posteriors, family):
     assert f"{len(posterior.trace)} iterations" in text
     assert f"regression estimator, {family} family), d = 3" in text
     assert f"\nconverged: {posterior.stop_reason}" in text
+    assert "expected gap to the optimum 0.0000 (sd 0.0000) nats" in text
     lines = text.splitlines()[-3:]
     for i, (line, m, s) in enumerate(zip(lines, posterior.mean, posterior.std, strict=True)):
         label, *numbers = line.split()
@@ -265,14 +267,24 @@ def test_summary_has_the_numbers(posteriors, family):
 
 
 def test_summary_of_a_run_that_did_not_converge():
-    assert "NOT converged: reached max_iterations = 5" in fitted(max_iterations=5).summary()
+    text = fitted(method=FAST, max_iterations=5).summary()
+    assert "NOT converged: reached max_iterations = 5" in text
+    assert "gap" not in text
+
+
+def test_summary_of_auto_that_did_not_converge():
+    with pytest.warns(ConvergenceWarning, match="reached max_iterations = 1"):
+        posterior = fitted(max_iterations=1)
+    assert "NOT converged: reached max_iterations = 1" in posterior.summary()
+    assert f"expected gap to the optimum {posterior.gap:.4f}" in posterior.summary()
 
 
 # --- pickles ------------------------------------------------------------------------------------------
 
 
 def same(a, b):
-    scalars = ("lower_bound", "converged", "stop_reason", "method", "estimator", "n_evaluations", "dim")
+    scalars = "lower_bound", "converged", "stop_reason", "method", "estimator", "n_evaluations", "dim"
+    scalars += "gap", "gap_se"
     columns = zip(vars(a.trace).values(), vars(b.trace).values(), strict=True)
     return (
         all(getattr(a, name) == getattr(b, name) for name in scalars)
@@ -314,6 +326,28 @@ def test_save_and_load(posteriors, family, kind, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["posterior.npz"]
 
 
+@EACH
+def test_save_and_load_a_named_method(family, tmp_path):
+    posterior = fitted(family, method=FAST)
+    assert posterior.gap is posterior.gap_se is None
+    posterior.save(tmp_path / "p")
+    assert same(load(tmp_path / "p"), posterior)
+
+
+def log_banana(theta):
+    x, y, z = theta.T
+    return -0.5 * ((x / 3.0) ** 2 + (30.0 * (y - x**2 - 50.0)) ** 2 + z**2)
+
+
+@pytest.mark.parametrize("limit", [2, 10, 30, 100])
+def test_save_and_load_a_run_that_was_stopped_early(limit, tmp_path):
+    """Before there is a surface the bound is −inf and the gap inf."""
+    with pytest.warns(ConvergenceWarning):
+        posterior = fit(log_banana, dim=3, max_evaluations=limit)
+    posterior.save(tmp_path / "p")
+    assert same(load(tmp_path / "p"), posterior)
+
+
 def test_the_name_is_taken_as_it_is(posteriors, tmp_path):
     posteriors["full"].save(tmp_path / "no suffix")
     assert same(load(tmp_path / "no suffix"), posteriors["full"])
@@ -324,9 +358,20 @@ def test_a_run_with_bad_draws_survives_the_file(tmp_path):
         return np.where(np.arange(len(theta)) == 3, np.nan, log_likelihood(theta))
 
     with pytest.warns(mgvbp.NonFiniteWarning):
-        posterior = fit(function, PRIOR, max_iterations=8)
+        posterior = fit(function, PRIOR, method=FAST, max_iterations=8)
     posterior.save(tmp_path / "p")
     assert load(tmp_path / "p").trace.dropped.tolist() == [1] * 8
+
+
+def test_a_run_of_auto_with_bad_draws_survives_the_file(tmp_path):
+    def function(theta):
+        return np.where(np.arange(len(theta)) == 3, np.nan, log_likelihood(theta))
+
+    with pytest.warns(mgvbp.NonFiniteWarning):
+        posterior = fit(function, PRIOR)
+    posterior.save(tmp_path / "p")
+    assert same(load(tmp_path / "p"), posterior)
+    assert load(tmp_path / "p").trace.dropped.tolist() == [1] * len(posterior.trace)
 
 
 def test_a_loaded_posterior_needs_its_model_to_be_diagnosed(posteriors, tmp_path):
@@ -465,6 +510,11 @@ DAMAGE = {
     "lower bound null": lambda p: named(p, {"lower_bound": None}),
     "lower bound nan": lambda p: named(p, {"lower_bound": float("nan")}),
     "converged text": lambda p: named(p, {"converged": "false"}),
+    "no gap": lambda p: without_key(p, "gap"),
+    "gap text": lambda p: named(p, {"gap": "small"}),
+    "gap negative": lambda p: named(p, {"gap": -0.1}),
+    "gap nan": lambda p: named(p, {"gap": float("nan")}),
+    "gap_se list": lambda p: named(p, {"gap_se": [0.1]}),
     "unknown family": lambda p: named(p, {"family": "low-rank"}),
     "block family without blocks": lambda p: named(p, {"family": "block"}),
     "another family": lambda p: named(p, {"family": "diagonal"}),
@@ -490,11 +540,12 @@ DAMAGE = {
     "factor negative": changed("factor", (1, 1), -1.0),
     "factor zero": changed("factor", (1, 1), 0.0),
     "factor not triangular": changed("factor", (0, 2), 1.0),
-    "trace longer": lambda p: rewrite(p, trace_gap=np.zeros(3)),
+    "trace longer": lambda p: rewrite(p, trace_gap=np.append(contents(p)["trace_gap"], 0.0)),
     "trace matrix": lambda p: rewrite(p, trace_gap=np.zeros((3, 3))),
     "trace complex": converted("trace_lower_bound", complex),
     "trace text": converted("trace_n_evaluations", str),
     "trace fractions": converted("trace_n_evaluations", float),
+    "trace phase of numbers": lambda p: rewrite(p, trace_phase=contents(p)["trace_gap"]),
     "trace nan": changed("trace_lower_bound", 0, np.nan),
     "object array": lambda p: rewrite(p, mean=np.array([None, 1.0, 2.0])),
     "trap": lambda p: rewrite(p, factor=np.array([Trap(p.with_name("sprung"))], dtype=object)),

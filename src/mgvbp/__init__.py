@@ -1,5 +1,6 @@
 """Gaussian posterior approximations of any model, from log-likelihood evaluations alone."""
 
+from mgvbp.auto import Auto
 from mgvbp.diagnostics import Diagnosis
 from mgvbp.errors import (
     ConvergenceWarning,
@@ -31,6 +32,7 @@ __all__ = [
     "MGVB",
     "MGVBP",
     "QBVI",
+    "Auto",
     "BlockDiagonal",
     "ConvergenceWarning",
     "Diagnosis",

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.auto import Auto, AutoOptimizer, MultiStart, affordable
 from mgvbp.checks import as_floats, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidTypeError, NonFiniteWarning
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning
 from mgvbp.estimators import Estimator, resolve_estimator
 from mgvbp.families import Family, resolve_family
 from mgvbp.gaussian import Gaussian
-from mgvbp.loop import Callback, Limits, run
+from mgvbp.loop import Callback, Patience, Run, Verdict, run
 from mgvbp.methods import Method, resolve_method
+from mgvbp.optimizer import STREAM, Info
 from mgvbp.posterior import Posterior
 from mgvbp.problem import LogLikelihood, Prior, Problem, log_prior
 from mgvbp.progress import progress_bar
@@ -35,6 +39,8 @@ def fit(
     initial_variance: ArrayLike | None = None,
     max_iterations: int | None = None,
     max_evaluations: int | None = None,
+    tol: float = 0.01,
+    starts: int | ArrayLike = 1,
     vectorized: bool = True,
     rng: int | np.random.Generator = 0,
     progress: bool = False,
@@ -51,20 +57,26 @@ def fit(
     dim : int, optional
         The number of parameters, where neither the prior nor ``initial_mean`` shows it.
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic"} or Method
-        The named methods run with the paper's settings; ``MGVBP(step_size=..., ...)`` has others.
+        ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
+        paper's settings; ``MGVBP(step_size=..., ...)`` has others.
     family : {"full", "diagonal"} or BlockDiagonal
         The structure of the covariance.
     estimator : {"auto", "h", "loglik", "regression"} or Estimator
-        How gradients are estimated; ``auto`` is regression where it is affordable, else h.
+        How the named methods estimate gradients; ``auto`` is regression where it is affordable, else h.
     draws : {"auto", "mc", "antithetic", "sobol"}
     num_draws : int, optional
-        Draws an iteration.
+        Draws an iteration, of the named methods.
     initial_mean : array_like of shape (d,), optional
         Where to start; by default the prior's mean, or 0.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
         The variance to start with; 1 by default.
     max_iterations, max_evaluations : int, optional
         Limits; ``max_evaluations`` is never exceeded.
+    tol : float
+        For ``auto``: how many nats below its optimum the lower bound may be.
+    starts : int or array_like of shape (K, d)
+        For ``auto``: how many starts to try, or their means. All are screened and the best goes on. The first is
+        ``initial_mean``, the others are drawn from the prior if that is Gaussian, else from the initial Gaussian.
     vectorized : bool
         Whether ``log_likelihood`` takes all draws at once.
     rng : int or numpy.random.Generator
@@ -104,63 +116,134 @@ def fit(
         dim = as_floats(initial_mean, "initial_mean").size
     problem = Problem(log_likelihood, prior, 0 if dim is None else positive_integer(dim, "dim"), vectorized)
     structure = resolve_family(family, problem.dim)
+    limit = None if max_iterations is None else positive_integer(max_iterations, "max_iterations")
+    start: dict[str, Any] = {
+        "family": structure,
+        "initial_mean": initial_mean,
+        "initial_variance": initial_variance,
+        "rng": rng,
+    }
+    if isinstance(method, str) and method == "auto" and affordable(structure):
+        if (estimator, draws, num_draws) != ("auto", "auto", None):
+            raise InvalidInputError(
+                "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
+                "such as method='mgvbp'"
+            )
+        return _fit_auto(problem, Auto(tol), starts, start, limit, max_evaluations, progress, callback)
     gradients = resolve_estimator(estimator, structure, num_draws, draws)
-    chosen = resolve_method(method, gradients)
-    optimizer = chosen.start(
-        problem,
-        family=structure,
-        estimator=gradients,
-        draws=draws,
-        num_draws=num_draws,
-        initial_mean=initial_mean,
-        initial_variance=initial_variance,
-        rng=rng,
-    )
-    limits = Limits(
-        chosen.max_iterations
-        if max_iterations is None
-        else positive_integer(max_iterations, "max_iterations"),
-        math.inf
-        if max_evaluations is None
-        else positive_integer(
-            max_evaluations,
-            f"max_evaluations (one iteration takes {optimizer.num_draws})",
-            least=optimizer.num_draws,
-        ),
-        chosen.window,
-        chosen.patience,
-    )
-    with progress_bar(progress, limits.max_iterations) as report:
-        outcome = run(optimizer, problem.evaluate, limits, callback, report)
-    best, trace = outcome.best, outcome.trace
-    name = method if isinstance(method, str) else type(method).__name__
+    chosen = resolve_method(method)
+    if method == "auto":
+        _warn(
+            f"the {structure.name} family has {structure.num_monomials:,} coefficients at d = {structure.dim}, too "
+            "many for auto: running mgvbp with score-function gradients, which has no certificate; consider "
+            "family='diagonal' or BlockDiagonal, whose surfaces need fewer draws",
+            ConvergenceWarning,
+        )
+    optimizer = chosen.start(problem, estimator=gradients, draws=draws, num_draws=num_draws, **start)
+    if max_evaluations is not None:
+        name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
+        positive_integer(max_evaluations, name, least=optimizer.num_draws)
+    limit = limit or chosen.max_iterations
+    judge = Patience(chosen.window, chosen.patience)
+    with progress_bar(progress, limit) as report:
+        outcome = run(
+            optimizer, problem.evaluate, judge, limit, max_evaluations or math.inf, callback, report
+        )
+    name = type(chosen).__name__
+    if shortened := int(np.count_nonzero(outcome.trace.reductions)):
+        _warn(
+            f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
+            "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
+            ConvergenceWarning,
+        )
+    return _posterior(problem, outcome, name, gradients.name)
+
+
+def _fit_auto(
+    problem: Problem,
+    method: Auto,
+    starts: int | ArrayLike,
+    start: dict[str, Any],
+    max_iterations: int | None,
+    max_evaluations: int | None,
+    progress: bool,
+    callback: Callback | None,
+) -> Posterior:
+    first = method.start(problem, max_evaluations=max_evaluations, **start)
+    means = _means(starts, first, problem.prior)
+    optimizer: AutoOptimizer | MultiStart = first
+    if len(means) > 1:
+        keys = [(*first.key, k) for k in range(len(means))]
+        runs = [
+            method.start(problem, **{**start, "initial_mean": m, "rng": k})
+            for m, k in zip(means, keys, strict=True)
+        ]
+        optimizer = MultiStart(runs, first.max_evaluations * (1 if max_evaluations else len(means)))
+
+    def judge(t: int, q: Gaussian, info: Info) -> Verdict:
+        bound = optimizer.lower_bound
+        return Verdict(optimizer.gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
+
+    with progress_bar(progress, None) as report:
+        outcome = run(
+            optimizer, problem.evaluate, judge, max_iterations or math.inf, math.inf, callback, report
+        )
+    if not outcome.converged:
+        _warn(
+            f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "
+            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
+            "reparametrised model",
+            ConvergenceWarning,
+        )
+    if isinstance(optimizer, MultiStart) and optimizer.disagreement:
+        _warn(optimizer.disagreement, ConvergenceWarning)
+    return _posterior(problem, outcome, "auto", "regression", gap=optimizer.gap, gap_se=optimizer.gap_se)
+
+
+def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -> list[Array]:
+    q = first.gaussian
+    if np.ndim(starts) == 0:
+        number = positive_integer(starts, "starts")
+        source = prior if isinstance(prior, Gaussian) else q
+        return [q.mean, *source.sample(number - 1, np.random.default_rng((*first.key, STREAM)))]
+    means = as_floats(starts, "starts")
+    if means.ndim != 2 or means.shape[1] != q.dim or len(means) == 0:
+        raise InvalidInputError(f"starts has shape {means.shape}; expected a number, or means (K, {q.dim})")
+    return list(means)
+
+
+def _posterior(
+    problem: Problem, outcome: Run, method: str, estimator: str, **certificate: float
+) -> Posterior:
+    trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
-        warnings.warn(
+        _warn(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
             "(trace.dropped): the result is conditional on the region where the function is finite",
             NonFiniteWarning,
-            stacklevel=2,
-        )
-    if shortened := int(np.count_nonzero(trace.reductions)):
-        warnings.warn(
-            f"{name} lost positive definiteness and shortened its step in {shortened} of {len(trace)} "
-            "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
-            ConvergenceWarning,
-            stacklevel=2,
         )
 
     def log_density(theta: Array) -> Array:
         return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
 
     return Posterior(
-        best.mean,
-        best.factor,
-        best.family,
+        outcome.best.mean,
+        outcome.best.factor,
+        outcome.best.family,
         lower_bound=outcome.lower_bound,
         converged=outcome.converged,
         stop_reason=outcome.stop_reason,
         trace=trace,
-        method=name,
-        estimator=gradients.name,
+        method=method,
+        estimator=estimator,
         log_density=log_density,
+        **certificate,
     )
+
+
+def _warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called `fit`."""
+    level = 2
+    while sys._getframe(level - 1).f_globals.get("__name__") == __name__:
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -39,8 +39,8 @@ def load(path: str | PathLike[str]) -> Posterior:
         blocks = header["blocks"]
         family = resolve_family(BlockDiagonal(blocks) if blocks else header["family"], len(arrays["mean"]))
         shape = family.factor(variance=np.array(1.0)).shape
-        mean = _checked(arrays["mean"], np.float64, (positive_integer(family.dim, "dim"),))
-        factor = np.asfortranarray(_checked(arrays["factor"], np.float64, shape))
+        mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
+        factor = np.asfortranarray(_checked(arrays["factor"], "float64", shape))
         if not (family.diagonal(factor) > 0.0).all():
             raise FileFormatError("the factor of the precision has a diagonal that is not positive")
         if np.triu(family.dense_factor(factor), 1).any() and isinstance(family, Full):
@@ -61,14 +61,25 @@ def load(path: str | PathLike[str]) -> Posterior:
             trace=Trace(**columns),
             method=str(header["method"]),
             estimator=str(header["estimator"]),
+            gap=_gap(header["gap"]),
+            gap_se=_gap(header["gap_se"]),
         )
     except (*DAMAGE, MgvbpError) as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
 
 
-def _checked(array: Any, dtype: type, shape: tuple[int, ...]) -> Any:
-    if array.dtype != dtype or array.shape != shape or not np.isfinite(array).all():
-        raise FileFormatError(
-            f"an array of {array.dtype} {array.shape} is not finite {dtype.__name__} {shape}"
-        )
+MAY_BE_INFINITE = ("phase", "lower_bound", "smoothed", "gap", "noise", "radius")
+
+
+def _checked(array: Any, dtype: str, shape: tuple[int, ...], *, finite: bool = True) -> Any:
+    if array.dtype != np.dtype(dtype) or array.shape != shape:
+        raise FileFormatError(f"an array is {array.dtype} {array.shape}; expected {dtype} {shape}")
+    if array.dtype.kind != "U" and (np.isnan(array).any() or (finite and np.isinf(array).any())):
+        raise FileFormatError("an array holds values that are not finite")
     return array
+
+
+def _gap(value: Any) -> float | None:
+    if value is None or (isinstance(value, int | float) and value >= 0.0):
+        return value
+    raise FileFormatError(f"the gap cannot be {value!r}")

@@ -6,14 +6,15 @@ import math
 import warnings
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.errors import ConvergenceWarning, DivergenceError
 from mgvbp.gaussian import Gaussian
-from mgvbp.optimizer import Info, Optimizer
+from mgvbp.optimizer import Info
 from mgvbp.progress import Reporter
 from mgvbp.trace import TRACE_DTYPES, Trace
 
@@ -32,17 +33,64 @@ class Iteration(NamedTuple):
 Callback = Callable[[Iteration], object]
 
 
-class Limits(NamedTuple):
-    """When to stop."""
+class AskTell(Protocol):
+    """What the loop asks of an optimiser."""
 
-    max_iterations: int
-    max_evaluations: float
-    window: int
-    patience: int
+    @property
+    def gaussian(self) -> Gaussian:
+        """The current approximation."""
+
+    def ask(self) -> Array:
+        """Draws to evaluate."""
+
+    def tell(self, values: ArrayLike, /) -> Info:
+        """Take their values."""
+
+
+class Verdict(NamedTuple):
+    """What a judge thinks after an iteration; an empty ``stop_reason`` goes on."""
+
+    best: Gaussian
+    lower_bound: float
+    smoothed: float
+    stop_reason: str
+    converged: bool
+
+
+class Judge(Protocol):
+    """Decides after iteration ``t``, whose draws came from ``q``, which iterate is best and whether to stop."""
+
+    def __call__(self, t: int, q: Gaussian, info: Info) -> Verdict:
+        """Return the verdict."""
+
+
+class Patience:
+    """The paper's rule: stop when the average over a window has not improved for ``patience`` iterations.
+
+    The best iterate is the one with the largest average of the lower bound over a full window; before there
+    is one, the one with the largest lower bound.
+    """
+
+    def __init__(self, window: int, patience: int) -> None:
+        self._window, self._patience = window, patience
+        self._recent: deque[float] = deque(maxlen=window)
+        self._best: Gaussian | None = None
+        self._bound, self._at = -math.inf, 0
+
+    def __call__(self, t: int, q: Gaussian, info: Info) -> Verdict:
+        """Return the verdict."""
+        self._recent.append(info.lower_bound)
+        smoothed = math.fsum(self._recent) / len(self._recent)
+        bound = info.lower_bound if t < self._window else smoothed
+        if self._best is None or t == self._window or bound > self._bound:
+            self._best, self._bound, self._at = q, bound, t
+        stop = t - self._at >= self._patience
+        reason = f"no improvement in {self._patience} iterations" if stop else ""
+        return Verdict(self._best, self._bound, smoothed, reason, stop)
 
 
 class Run(NamedTuple):
-    """How a run ended: the best Gaussian, its smoothed lower bound, and the record."""
+    """How a run ended."""
 
     best: Gaussian
     lower_bound: float
@@ -52,66 +100,63 @@ class Run(NamedTuple):
 
 
 def run(
-    optimizer: Optimizer,
+    optimizer: AskTell,
     evaluate: Callable[[Array], Array],
-    limits: Limits,
+    judge: Judge,
+    max_iterations: float,
+    max_evaluations: float,
     callback: Callback | None,
     report: Reporter,
 ) -> Run:
-    """Iterate until the smoothed lower bound has not improved for ``patience`` iterations, or a limit.
+    """Iterate until the judge, the callback or a limit says stop.
 
-    The best iterate is the one with the largest average of the lower bound over a full window; before there
-    is one, the one with the largest lower bound. An interrupt (control-C), or a breakdown after the first
-    iteration, ends the run with what is there.
+    An interrupt (control-C), or a breakdown after the first iteration, ends the run with what is there.
     """
-    recent: deque[float] = deque(maxlen=limits.window)
-    rows: list[tuple[float | int, ...]] = []
-    best: Gaussian | None = None
-    best_bound, best_at, evaluations = -math.inf, 0, 0
-    converged, reason = False, ""
+    rows: list[tuple[float | int | str, ...]] = []
+    verdict: Verdict | None = None
+    reason, evaluations = "", 0
     try:
         while not reason:
             q = optimizer.gaussian
             theta = optimizer.ask()
-            info = optimizer.tell(evaluate(theta))
+            values = evaluate(theta)
             evaluations += len(theta)
+            info = optimizer.tell(values)
             t = len(rows) + 1
-            recent.append(info.lower_bound)
-            smoothed = math.fsum(recent) / len(recent)
-            rows.append(_row(info, smoothed, evaluations))
-            bound = info.lower_bound if t < limits.window else smoothed
-            if best is None or t == limits.window or bound > best_bound:
-                best, best_bound, best_at = q, bound, t
-            report(t, smoothed, evaluations)
-            seen = Iteration(t, q, info.lower_bound, smoothed, evaluations)
-            if callback is not None and callback(seen):
+            verdict = judge(t, q, info)
+            rows.append(_row(info, verdict.smoothed, evaluations))
+            report(t, verdict.smoothed, evaluations)
+            seen = Iteration(t, q, info.lower_bound, verdict.smoothed, evaluations)
+            if callback is not None and callback(seen) and not verdict.stop_reason:
                 reason = "stopped by the callback"
-            elif t - best_at >= limits.patience:
-                converged, reason = True, f"no improvement in {limits.patience} iterations"
-            elif t >= limits.max_iterations:
-                reason = f"reached max_iterations = {limits.max_iterations}"
-            elif evaluations + len(theta) > limits.max_evaluations:
-                reason = f"reached max_evaluations = {limits.max_evaluations:.0f}"
+            elif verdict.stop_reason:
+                reason = verdict.stop_reason
+            elif t >= max_iterations:
+                reason = f"reached max_iterations = {max_iterations}"
+            elif evaluations + len(theta) > max_evaluations:
+                reason = f"reached max_evaluations = {max_evaluations}"
     except KeyboardInterrupt:
-        if best is None:
+        if verdict is None:
             raise
         reason = "interrupted"
     except DivergenceError as error:
-        if best is None:
+        if verdict is None:
             raise
-        rows[-1] = _row(info, smoothed, evaluations + len(theta))
+        rows[-1] = _row(info, verdict.smoothed, evaluations)
         reason = f"broke down: {error}"
         warnings.warn(
             f"the run broke down and returns its best iterate: {error}", ConvergenceWarning, stacklevel=3
         )
-    assert best is not None
+    assert verdict is not None
     columns = zip(TRACE_DTYPES.items(), zip(*rows, strict=True), strict=True)
     trace = Trace(**{name: np.array(column, dtype) for (name, dtype), column in columns})
-    return Run(best, best_bound, trace, reason, converged)
+    converged = verdict.converged and reason == verdict.stop_reason
+    return Run(verdict.best, verdict.lower_bound, trace, reason, converged)
 
 
-def _row(info: Info, smoothed: float, evaluations: int) -> tuple[float | int, ...]:
+def _row(info: Info, smoothed: float, evaluations: int) -> tuple[float | int | str, ...]:
     """The columns of `Trace`."""
     return (
-        info.lower_bound, smoothed, info.gap, info.step_size, evaluations, info.dropped, info.reductions
+        info.phase, info.lower_bound, smoothed, info.gap, info.noise, info.step_size, info.radius,
+        info.num_draws, evaluations, info.dropped, info.reductions,
     )  # fmt: skip

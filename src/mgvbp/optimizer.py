@@ -5,6 +5,7 @@ The optimiser never calls the model. A loop, a cluster, a simulator or a person 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
 from mgvbp.families import Family, resolve_family
 from mgvbp.gaussian import Gaussian, checked_factor, frozen
-from mgvbp.problem import Problem, checked_values, log_prior
+from mgvbp.problem import Prior, Problem, checked_values, log_prior, prior_and_dim
 
 STREAM = 0x6D677662
 """Last word of every seed of ours, so that a user's ``default_rng(seed)`` draws something else."""
@@ -73,6 +74,12 @@ class Info(NamedTuple):
     """Draws left out because their value was not finite."""
     reductions: int
     """How often the step was halved to keep the precision positive definite."""
+    noise: float
+    """Standard deviation of the gap, where the method knows it; else inf."""
+    radius: float
+    """Trust radius in nats; inf for methods without one."""
+    num_draws: int
+    phase: str
 
 
 class Optimizer:
@@ -117,12 +124,7 @@ class Optimizer:
         state: State | None = None,
     ) -> None:
         self.method = method
-        if isinstance(target, Problem):
-            self.prior, self.dim = target.prior, target.dim
-        elif isinstance(target, Gaussian):
-            self.prior, self.dim = target, target.dim
-        else:
-            self.prior, self.dim = None, positive_integer(target, "the dimension")
+        self.prior, self.dim = prior_and_dim(target)
         self.family = resolve_family(family, self.dim)
         self.estimator = resolve_estimator(estimator, self.family, num_draws, draws)
         self.estimator.check_prior(self.prior)
@@ -139,23 +141,11 @@ class Optimizer:
             )
         self._sampler = resolve_draws(draws, num_draws, self.dim)
         if state is None:
-            state = State(self._initial(initial_mean, initial_variance), 0, as_key(rng))
+            state = State(
+                initial_frame(self.family, self.prior, initial_mean, initial_variance), 0, as_key(rng)
+            )
         self.state = self._checked_state(state)
         self._asked: tuple[Array, Array] | None = None
-
-    def _initial(self, mean: ArrayLike | None, variance: ArrayLike | None) -> Frame:
-        if mean is None:
-            mean = self.prior.mean if isinstance(self.prior, Gaussian) else np.zeros(self.dim)
-        mu = np.array(as_floats(mean, "initial_mean"))
-        V = as_floats(1.0 if variance is None else variance, "initial_variance")
-        if mu.shape != (self.dim,):
-            raise InvalidInputError(f"initial_mean has shape {mu.shape}; expected ({self.dim},)")
-        if V.shape not in ((), (self.dim,), (self.dim, self.dim)):
-            raise InvalidInputError(
-                f"initial_variance has shape {V.shape}; "
-                f"expected (), ({self.dim},) or ({self.dim}, {self.dim})"
-            )
-        return Frame(frozen(mu), frozen(checked_factor(self.family, "variance", V, "initial_variance")))
 
     def _checked_state(self, state: State) -> State:
         if not isinstance(state, State):
@@ -212,7 +202,33 @@ class Optimizer:
         self.state = State(frame, t, self.state.key, estimate.control)
         self._asked = None
         gap = 0.5 * float(np.vdot(estimate.g, estimate.g)) + float(np.vdot(estimate.G, estimate.G))
-        return Info(estimate.lower_bound, gap, step_size, dropped, reductions)
+        return Info(
+            lower_bound=estimate.lower_bound,
+            gap=gap,
+            step_size=step_size,
+            dropped=dropped,
+            reductions=reductions,
+            noise=math.inf,
+            radius=math.inf,
+            num_draws=self.num_draws,
+            phase="step",
+        )
+
+
+def initial_frame(
+    family: Family, prior: Prior | None, mean: ArrayLike | None, variance: ArrayLike | None
+) -> Frame:
+    """Where to start: the given mean and variance, or the prior's mean (else 0) and variance 1."""
+    d = family.dim
+    if mean is None:
+        mean = prior.mean if isinstance(prior, Gaussian) else np.zeros(d)
+    mu = np.array(as_floats(mean, "initial_mean"))
+    V = as_floats(1.0 if variance is None else variance, "initial_variance")
+    if mu.shape != (d,):
+        raise InvalidInputError(f"initial_mean has shape {mu.shape}; expected ({d},)")
+    if V.shape not in ((), (d,), (d, d)):
+        raise InvalidInputError(f"initial_variance has shape {V.shape}; expected (), ({d},) or ({d}, {d})")
+    return Frame(frozen(mu), frozen(checked_factor(family, "variance", V, "initial_variance")))
 
 
 def _finite(sample: Sample) -> tuple[Sample, int]:

@@ -28,12 +28,16 @@ class Posterior(Gaussian):
         The largest moving average of the lower bound over the run (larger is better). A maximum of noisy
         values leans upwards; `diagnose` estimates the bound on fresh draws.
     converged : bool
-        Whether the run stopped because the smoothed bound no longer improved.
+        For ``auto``, whether the certificate holds; for the named methods, whether the smoothed bound no longer
+        improved.
     stop_reason : str
     trace : Trace
         One value an iteration.
     method, estimator : str
         What was run.
+    gap, gap_se : float or None
+        Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
+        and the standard deviation of that; None for the named methods.
 
     Examples
     --------
@@ -55,6 +59,8 @@ class Posterior(Gaussian):
         trace: Trace,
         method: str,
         estimator: str,
+        gap: float | None = None,
+        gap_se: float | None = None,
         log_density: LogDensity | None = None,
     ) -> None:
         self._set(mean, factor, family)
@@ -64,6 +70,8 @@ class Posterior(Gaussian):
         self.trace = trace
         self.method = method
         self.estimator = estimator
+        self.gap = gap
+        self.gap_se = gap_se
         self._target = log_density
 
     @property
@@ -114,6 +122,8 @@ class Posterior(Gaussian):
             "stop_reason": self.stop_reason,
             "method": self.method,
             "estimator": self.estimator,
+            "gap": self.gap,
+            "gap_se": self.gap_se,
         }
         write_archive(path, "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
 
@@ -125,6 +135,11 @@ class Posterior(Gaussian):
             f"{self.method} ({self.estimator} estimator, {self.family.name} family), d = {self.dim}",
             f"lower bound {self.lower_bound:.4f} after {self.n_evaluations:,} evaluations "
             f"in {len(self.trace):,} iterations",
+            *(
+                [f"expected gap to the optimum {self.gap:.4f} (sd {self.gap_se:.4f}) nats"]
+                if self.gap
+                else []
+            ),
             f"{'converged' if self.converged else 'NOT converged'}: {self.stop_reason}",
             *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
             *(

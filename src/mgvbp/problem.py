@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.gaussian import Gaussian
 
@@ -80,6 +81,15 @@ def checked_dim(prior: object, dim: int) -> int:
     if dim < 1:
         raise InvalidInputError("the dimension is not known: give dim=, initial_mean= or a Gaussian prior")
     return dim
+
+
+def prior_and_dim(target: object) -> tuple[Prior | None, int]:
+    """What an ask/tell run is for: a `Problem`, a Gaussian prior, or a number of parameters without a prior."""
+    if isinstance(target, Problem):
+        return target.prior, target.dim
+    if isinstance(target, Gaussian):
+        return target, target.dim
+    return None, positive_integer(target, "the dimension")
 
 
 def log_prior(prior: Prior | None, theta: Array) -> Array:

@@ -10,8 +10,8 @@ Reporter = Callable[[int, float, int], None]
 
 
 @contextmanager
-def progress_bar(enabled: bool, total: int) -> Iterator[Reporter]:
-    """Yield a reporter that draws a bar, or one that does nothing."""
+def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
+    """Yield a reporter that draws a bar (moving to and fro where the total is not known), or does nothing."""
     if not enabled:
         yield lambda iteration, lower_bound, evaluations: None
         return

@@ -16,19 +16,27 @@ class Trace:
 
     Attributes
     ----------
-    lower_bound : the estimate from that iteration's draws (larger is better)
-    smoothed : its moving average, over the last ``window`` iterations
-    gap : ``½‖g‖² + ‖G‖²``, the predicted distance to the optimum in nats, noise included
+    phase : what the iteration's draws were for; ``step`` for the named methods
+    lower_bound : the estimate after that iteration's draws (larger is better)
+    smoothed : its moving average over the last ``window`` iterations; for ``auto`` the bound of the best iterate
+    gap : predicted distance to the optimum in nats, noise included
+    noise : standard deviation of the gap, where the method knows it; else inf
     step_size : the step taken
+    radius : trust radius in nats; inf for methods without one
+    num_draws : draws of that iteration
     n_evaluations : evaluations so far
     dropped : draws left out because their value was not finite
     reductions : halvings of the step to keep the precision positive definite
     """
 
+    phase: NDArray[np.str_]
     lower_bound: Array
     smoothed: Array
     gap: Array
+    noise: Array
     step_size: Array
+    radius: Array
+    num_draws: NDArray[np.int64]
     n_evaluations: NDArray[np.int64]
     dropped: NDArray[np.int64]
     reductions: NDArray[np.int64]
@@ -37,7 +45,8 @@ class Trace:
         return len(self.lower_bound)
 
 
-TRACE_DTYPES: dict[str, type] = {
-    field.name: np.int64 if field.name in ("n_evaluations", "dropped", "reductions") else np.float64
+COUNTS = ("num_draws", "n_evaluations", "dropped", "reductions")
+TRACE_DTYPES: dict[str, str] = {
+    field.name: "U8" if field.name == "phase" else "int64" if field.name in COUNTS else "float64"
     for field in fields(Trace)
 }

@@ -72,6 +72,10 @@ class Family(ABC):
         """``Q`` with ``εᵀ Q ε = Σ coefficient · ε_i ε_j`` over ``pairs``."""
 
     @abstractmethod
+    def from_dense(self, A: Array) -> Array:
+        """The entries of the structure of a symmetric (d, d) matrix, as a family array."""
+
+    @abstractmethod
     def precision_tangent(self, L: Array, G: Array) -> Array:
         """``L G Lᵀ``: a whitened tangent vector as one of the precision."""
 

@@ -99,6 +99,9 @@ class BlockDiagonal(Family):
         parts = zip(self._families, np.split(coefficients, splits), strict=True)
         return self._pack(family.from_pairs(part) for family, part in parts)
 
+    def from_dense(self, A: Array) -> Array:
+        return self._pack(A[np.ix_(block, block)] for block in self.blocks)
+
     def precision_tangent(self, L: Array, G: Array) -> Array:
         return self._blockwise(Full.precision_tangent, L, G)
 

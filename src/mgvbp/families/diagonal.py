@@ -58,6 +58,9 @@ class Diagonal(Family):
     def from_pairs(self, coefficients: Array) -> Array:
         return coefficients.copy()
 
+    def from_dense(self, A: Array) -> Array:
+        return A.diagonal().copy()
+
     def precision_tangent(self, L: Array, G: Array) -> Array:
         return L * G * L
 

@@ -80,6 +80,9 @@ class Full(Family):
         Q[self.pairs] = coefficients
         return symmetric_part(Q)
 
+    def from_dense(self, A: Array) -> Array:
+        return np.array(A, order="F")
+
     def precision_tangent(self, L: Array, G: Array) -> Array:
         X = dtrmm(1.0, L, G, lower=1)
         return symmetric_part(dtrmm(1.0, L, X, side=1, lower=1, trans_a=1, overwrite_b=1))

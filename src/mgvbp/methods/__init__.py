@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mgvbp.checks import one_of
-from mgvbp.estimators import Estimator, Regression
 from mgvbp.methods.base import Method
 from mgvbp.methods.geodesic import Geodesic
 from mgvbp.methods.mgvb import MGVB
@@ -20,16 +19,9 @@ NAMED: dict[str, Method] = {
 }
 
 
-AUTO_REGRESSION = MGVBP(
-    step_size=0.5, decay_after=40, momentum=0.0, precision_scale=2.0, window=10, patience=40
-)
-"""Regression gradients are nearly exact: long steps, and a decay that averages what noise is left."""
-
-
-def resolve_method(method: str | Method, estimator: Estimator) -> Method:
-    """Return the method that ``method`` names; the named ones have the paper's settings."""
+def resolve_method(method: str | Method) -> Method:
+    """Return the method that ``method`` names, with the paper's settings; the engine of ``auto`` is elsewhere."""
     if isinstance(method, Method):
         return method
-    if one_of(method, ["auto", *NAMED], "method", " or a Method") == "auto":
-        return AUTO_REGRESSION if isinstance(estimator, Regression) else MGVBP()
-    return NAMED[method]
+    name = one_of(method, ["auto", *NAMED], "method", " or a Method")
+    return NAMED["mgvbp" if name == "auto" else name]

@@ -1,0 +1,388 @@
+r"""The search: leap on quadratic surfaces, evolve where they are not to be trusted, refine until certain.
+
+1. *Survey.* Draw from the current q until its effective sample size is about 1.3 per coefficient, counting
+   all earlier draws by their importance weights, and fit a quadratic surface.
+2. *Leap* to the best point of the surface within a trust radius (KL divergence in nats), and survey there.
+   A leap that gains at least a tenth of what the surface promised is kept; the radius grows when leaps succeed
+   and shrinks when they fail. A surface that predicts nearly everything (leave-one-out) is followed without a
+   radius.
+3. *Evolve*: where the first surface predicts little, rank-based evolution finds a region where one does.
+4. *Refine*: once the gradient is inside its noise, more draws, until the noise itself is below the tolerance.
+5. *Verify*: some fresh draws at the end, which no decision has depended on.
+
+Certificate: to second order the bound is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below its maximum. At the end
+the gradient of the surface is zero and what is left is its error, whose covariance the regression gives:
+``gap`` is the mean of that expression over the error, ``gap_se`` its standard deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.auto.archive import Archive, effective_size
+from mgvbp.auto.evolution import Evolution, project
+from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.surface import Surface, fit_surface
+from mgvbp.checks import as_key, positive_integer, positive_number
+from mgvbp.errors import DivergenceError
+from mgvbp.families import Family, Full, resolve_family
+from mgvbp.gaussian import Gaussian
+from mgvbp.optimizer import STREAM, Info, initial_frame
+from mgvbp.problem import Problem, checked_values, log_prior, prior_and_dim
+
+DRAWS_PER_COEFFICIENT = 1.3
+MOST_FILLS = 6
+"""Attempts to reach an effective sample size before going on with what there is."""
+FULL_LIMIT = 900
+"""Coefficients of the full quadratic (d = 40) up to which it is fitted whatever the family."""
+MOST_EVOLUTIONS = 3
+FLOOR = 10.0
+"""Values more than this times d/2 + 1 nats below the best are raised to that where a surface predicts little."""
+FASTEST_GROWTH = 1.35
+"""Most by which the effective sample size grows before the noise is looked at again."""
+
+
+COEFFICIENT_LIMIT = 1000
+"""Coefficients beyond which a surface costs too many draws: d = 43 for the full family, 499 for the diagonal."""
+
+
+def affordable(family: Family) -> bool:
+    """Whether `Auto` can fit its surfaces for this family."""
+    return family.num_monomials <= COEFFICIENT_LIMIT
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The tuning-free method.
+
+    Parameters
+    ----------
+    tol : float
+        How far below the optimum, in nats, the lower bound may be.
+    """
+
+    tol: float = 0.01
+
+    def __post_init__(self) -> None:
+        positive_number(self.tol, "tol")
+
+    def start(self, target: int | Gaussian | Problem, **options: Any) -> AutoOptimizer:
+        """Begin an ask/tell run; see `AutoOptimizer` for the arguments.
+
+        Examples
+        --------
+        >>> from mgvbp import Auto
+        >>> opt = Auto().start(2)
+        >>> while not opt.stop_reason:
+        ...     theta = opt.ask()
+        ...     info = opt.tell(-(theta - 3.0) ** 2 @ [1.0, 100.0])
+        >>> opt.gaussian.mean.round(6), opt.converged
+        (array([3., 3.]), True)
+        """
+        return AutoOptimizer(self, target, **options)
+
+
+class AutoOptimizer:
+    """An ask/tell run of `Auto`; batches differ in size.
+
+    Parameters
+    ----------
+    method : Auto
+    target : int, Gaussian or Problem
+        As for `Optimizer`.
+    family : {"full", "diagonal"} or BlockDiagonal
+    initial_mean, initial_variance : as for `Optimizer`
+    max_evaluations : int, optional
+        Never exceeded; by default 100 per coefficient, and 1000.
+    rng : int or numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        method: Auto,
+        target: int | Gaussian | Problem,
+        *,
+        family: str | Family = "full",
+        initial_mean: ArrayLike | None = None,
+        initial_variance: ArrayLike | None = None,
+        max_evaluations: int | None = None,
+        rng: int | np.random.Generator | tuple[int, ...] = 0,
+    ) -> None:
+        self.method = method
+        self.prior, self.dim = prior_and_dim(target)
+        self.family = resolve_family(family, self.dim)
+        full = Full(self.dim)
+        self._basis = full if full.num_monomials <= FULL_LIMIT else self.family
+        count = self._basis.num_monomials
+        self._least = count + max(6, math.ceil((DRAWS_PER_COEFFICIENT - 1.0) * count))
+        if max_evaluations is None:
+            max_evaluations = 100 * count + 1000
+        self.max_evaluations = positive_integer(max_evaluations, "max_evaluations", least=2)
+        mean, factor, *_ = initial_frame(self.family, self.prior, initial_mean, initial_variance)
+        self._q = Gaussian.from_factor(mean, factor, self.family)
+        self._first = self._q
+        self.key = rng if isinstance(rng, tuple) else as_key(rng)
+        self._archive = Archive(self.dim)
+        self._surface: Surface | None = None
+        self._leap: Leap | None = None
+        self._evolution: Evolution | None = None
+        self._evolutions = 0
+        self._radius = self._first_radius = 0.5 * self.dim + 1.0
+        self._failures = 0
+        self._target_size = float(self._least)
+        self._fills = 0
+        self._fresh = self._verified = False
+        self._asked: Array | None = None
+        self.iteration = self.n_evaluations = 0
+        self.phase = "survey"
+        self.converged, self.stop_reason = False, ""
+        self._want = self._least
+
+    # --- what a caller sees -----------------------------------------------------------------------
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The best approximation so far."""
+        return self._q
+
+    @property
+    def lower_bound(self) -> float:
+        """Its lower bound, as the surface has it."""
+        return self._surface.lower_bound if self._surface else -math.inf
+
+    @property
+    def gap(self) -> float:
+        """Expected distance of its lower bound from the family's optimum, in nats."""
+        if self._surface is None:
+            return math.inf
+        return self._surface.noise if self.converged else max(self._surface.gap, self._surface.noise)
+
+    @property
+    def gap_se(self) -> float:
+        """Standard deviation of that."""
+        return self._surface.noise_sd if self._surface else math.inf
+
+    def ask(self) -> Array:
+        """The draws to evaluate, (n, d); the same ones until `tell`."""
+        if self._asked is None:
+            rng = np.random.default_rng((*self.key, self.iteration, STREAM))
+            if self._evolution:
+                self._source = self._evolution.gaussian
+                self._asked = self._evolution.ask(rng)
+            else:
+                self._source = self._centre
+                self._asked = self._centre.sample(self._want, rng)
+            self._asked = self._asked[: self.max_evaluations - self.n_evaluations]
+        return self._asked.copy()
+
+    def tell(self, values: ArrayLike) -> Info:
+        """Take the values of the draws last asked for; decide what to draw next, or stop."""
+        self.ask()
+        theta = self._asked
+        assert theta is not None
+        log_likelihood = checked_values(values, theta, "log_likelihood")
+        with np.errstate(invalid="ignore"):
+            density = log_likelihood + log_prior(self.prior, theta)
+        self._archive.add(self._source, theta, density)
+        self._asked = None
+        self.iteration += 1
+        self.n_evaluations += len(theta)
+        dropped = len(theta) - int(np.count_nonzero(np.isfinite(density)))
+        if not np.isfinite(self._archive.values.max()):
+            raise DivergenceError(
+                f"all {self.n_evaluations} draws so far have non-finite values (nan or inf): start where the "
+                "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
+                theta,
+            )
+        phase = self.phase
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._evolution:
+                self._evolve(density)
+            self._decide()
+        return Info(
+            lower_bound=self.lower_bound,
+            gap=self.gap,
+            step_size=self._leap.beta if self._leap else 0.0,
+            dropped=dropped,
+            reductions=0,
+            noise=self.gap_se,
+            radius=self._radius,
+            num_draws=len(theta),
+            phase=phase,
+        )
+
+    def resume(self, max_evaluations: int) -> None:
+        """Go on with another limit, if it was the limit that stopped the run."""
+        exhausted = self.stop_reason and self.n_evaluations >= self.max_evaluations
+        self.max_evaluations = max_evaluations
+        if exhausted and max_evaluations > self.n_evaluations:
+            self.stop_reason = ""
+            self._decide()
+
+    # --- how it decides ---------------------------------------------------------------------------
+
+    @property
+    def _centre(self) -> Gaussian:
+        return self._leap.q if self._leap else self._q
+
+    def _decide(self) -> None:
+        """Go on until draws are needed, or nothing is left to do."""
+        self._want = 0
+        while not (self._want or self._evolution or self.stop_reason):
+            weights = self._archive.weights(self._centre)
+            missing = self._target_size - effective_size(weights)
+            if self.n_evaluations >= self.max_evaluations:
+                self._leap = None
+                self._stop(f"reached max_evaluations = {self.max_evaluations}")
+            elif missing > 0.0 and self._fills < MOST_FILLS:
+                self._want, self._fills, self._fresh = (
+                    max(4, math.ceil(1.05 * missing)),
+                    self._fills + 1,
+                    True,
+                )
+            else:
+                surface = self._fit(self._centre, weights)
+                self._fills = 0
+                self._judge(surface) if self._leap else self._settle(surface)
+
+    def _fit(self, q: Gaussian, weights: Array, *, clipped: bool = False) -> Surface | None:
+        """The surface at ``q``; where it predicts little, or if asked, of values that are clipped from below.
+
+        A few values far below the others are all that least squares would see; raised to a floor they still
+        say which way is down.
+        """
+        theta, values = self._archive.theta, self._archive.values
+        surface = None if clipped else fit_surface(q, self._basis, theta, values, weights)
+        if surface is not None and not self._poor(surface):
+            return surface
+        floor = values.max() - FLOOR * (0.5 * self.dim + 1.0)
+        raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
+        alternative = fit_surface(q, self._basis, theta, raised, weights)
+        return surface if alternative is None else replace(alternative, clipped=True)
+
+    def _judge(self, surface: Surface | None) -> None:
+        """Keep the leap or go back."""
+        leap, before = self._leap, self._surface
+        assert leap is not None
+        assert before is not None
+        self._leap = None
+        after = surface
+        if surface and before.clipped and not surface.clipped:
+            after = self._fit(surface.q, self._archive.weights(surface.q), clipped=True)
+        # without fresh draws both bounds come from the same draws, and their errors cancel
+        se = math.hypot(before.lower_bound_se, after.lower_bound_se) if after and self._fresh else 0.0
+        gain = after.lower_bound - before.lower_bound if after else -math.inf
+        if surface and gain > 0.1 * leap.gain - min(2.0 * se, 0.3 * leap.gain):
+            if gain > 0.5 * leap.gain and leap.kl > 0.5 * self._radius:
+                self._radius *= 3.0
+            self._failures = 0
+            self._q = leap.q
+            self._settle(surface)
+            return
+        self._failures += 1
+        self._radius = 0.25 * leap.kl
+        if self._failures > 4 and self._poor(before):
+            self._begin_evolution()
+        elif self._radius < 1e-4 or leap.gain < 2.0 * se:
+            self._refine(max(self._least, 1.5 * before.size))
+        elif self._fresh:
+            self._survey()
+        else:
+            self._settle(before)
+
+    def _settle(self, surface: Surface | None) -> None:
+        """At q, with its surface: stop, refine, leap or evolve."""
+        self._surface = surface
+        if surface is None or (self.phase == "survey" and self._evolutions == 0 and surface.clipped):
+            self._begin_evolution()
+            return
+        certain = self._failures == 0 and (surface.r2 > 0.99 or surface.residual < 0.3)
+        leap = propose(surface, math.inf if certain else self._radius)
+        if leap is None:
+            self._begin_evolution()
+            return
+        tol, uncertain = self.method.tol, surface.noise + 0.5 * surface.noise_sd
+        if surface.gap < surface.noise + 2.0 * surface.noise_sd or leap.gain < 0.05 * tol:
+            if uncertain < tol and self._verified and not surface.clipped:
+                self._finish(leap)
+            elif uncertain < tol:
+                self._verify(leap)
+            else:
+                growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
+                self._refine(max(self._least, surface.size) * growth)
+            return
+        if self._improper(leap.q):
+            self._stop("the density seems improper: a direction has no scale; give it a (stronger) prior")
+            return
+        self._leap, self.phase, self._fresh, self._verified = leap, "leap", False, False
+        self._target_size = max(self._least, 0.5 * min(self._target_size, surface.size))
+
+    def _survey(self) -> None:
+        self.phase, self._target_size = "survey", float(self._least)
+
+    def _refine(self, size: float) -> None:
+        self.phase, self._target_size = "refine", size
+        self._radius = max(self._radius, 0.1)
+
+    def _verify(self, leap: Leap) -> None:
+        """Before the end: fresh draws at the final q, which no decision has depended on yet."""
+        self._q, self.phase, self._verified = leap.q, "verify", True
+        self._want = max(12, self._basis.num_monomials // 2)
+
+    def _finish(self, leap: Leap) -> None:
+        """Take the last, small leap and certify."""
+        weights = self._archive.weights(leap.q)
+        surface = fit_surface(leap.q, self._basis, self._archive.theta, self._archive.values, weights)
+        if surface is not None:
+            self._q, self._surface = leap.q, surface
+        self.converged = True
+        self._stop(f"the lower bound is within {self.method.tol:g} nats of its maximum")
+
+    def _stop(self, reason: str) -> None:
+        self.stop_reason = reason
+
+    def _poor(self, surface: Surface) -> bool:
+        return surface.r2 < 0.8 and surface.residual > max(1.0, 0.3 * math.sqrt(self.dim))
+
+    def _improper(self, q: Gaussian) -> bool:
+        return bool((q.std > 1e9 * self._first.std).any())
+
+    # --- evolution --------------------------------------------------------------------------------
+
+    def _begin_evolution(self) -> None:
+        if self._evolutions == MOST_EVOLUTIONS:
+            self._stop("no region was found where a Gaussian fits")
+            return
+        best = int(np.argmax(self._archive.values))
+        found = np.isfinite(self._archive.values[best])
+        self._evolution = Evolution(self._q, self._archive.theta[best] if found else self._q.mean)
+        self._evolutions += 1
+        self.phase, self._surface, self._leap = "evolve", None, None
+
+    def _predictable(self, q: Gaussian) -> bool:
+        """Whether the draws that there are already give a surface at ``q`` that predicts them."""
+        weights = self._archive.weights(q)
+        if effective_size(weights) < 1.2 * self._basis.num_monomials:
+            return False
+        surface = fit_surface(q, self._basis, self._archive.theta, self._archive.values, weights)
+        return surface is not None and not self._poor(surface)
+
+    def _evolve(self, values: Array) -> None:
+        evolution = self._evolution
+        assert evolution is not None
+        complete = len(values) == evolution.size
+        if complete:
+            evolution.tell(np.where(np.isfinite(values), values, -np.inf))
+        exhausted = not complete or self.n_evaluations >= self.max_evaluations
+        if exhausted or evolution.arrived or self._predictable(project(evolution.gaussian, self.family)):
+            self._evolution = None
+            self._q = project(evolution.gaussian, self.family)
+            self._archive.keep_last(2 * self._least)
+            self._radius, self._failures, self._fills = self._first_radius, 0, 0
+            self._survey()

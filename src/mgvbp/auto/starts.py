@@ -1,0 +1,107 @@
+"""Several starts: each goes on until it is roughly there, the best one to the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.auto.optimizer import AutoOptimizer
+from mgvbp.gaussian import Gaussian
+from mgvbp.optimizer import Info
+
+SCREENING_GAP = 0.5
+"""Nats from its optimum at which a start can be compared with the others."""
+DIFFERENT = 3.0
+"""Posterior standard deviations between means that make two optima different."""
+
+
+class MultiStart:
+    """Runs `AutoOptimizer`s one after the other until each is screened, then the best of them to its end.
+
+    At most half of ``max_evaluations`` goes to the screening, in equal shares.
+    """
+
+    def __init__(self, optimizers: Sequence[AutoOptimizer], max_evaluations: int) -> None:
+        self._optimizers = list(optimizers)
+        self._budget = max_evaluations
+        self._share = max_evaluations // (2 * len(self._optimizers))
+        for optimizer in self._optimizers:
+            optimizer.max_evaluations = self._share
+        self._current = 0
+        self._final = False
+
+    @property
+    def _active(self) -> AutoOptimizer:
+        return self._optimizers[self._current]
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The approximation that is worked on."""
+        return self._active.gaussian
+
+    @property
+    def lower_bound(self) -> float:
+        """Its lower bound."""
+        return self._active.lower_bound
+
+    @property
+    def gap(self) -> float:
+        """Its expected distance from the optimum it went to."""
+        return self._active.gap
+
+    @property
+    def gap_se(self) -> float:
+        """Standard deviation of that."""
+        return self._active.gap_se
+
+    @property
+    def converged(self) -> bool:
+        """Whether the best start came to its end."""
+        return self._final and self._active.converged
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the last run stopped; empty while it goes on."""
+        return self._active.stop_reason if self._final else ""
+
+    def ask(self) -> Array:
+        """The draws to evaluate."""
+        return self._active.ask()
+
+    def tell(self, values: ArrayLike) -> Info:
+        """Take their values; go to the next start when this one is screened."""
+        info = self._active.tell(values)
+        if not self._final and (self._active.stop_reason or self._active.gap < SCREENING_GAP):
+            self._current += 1
+            if self._current == len(self._optimizers):
+                self._choose()
+        return info
+
+    def _choose(self) -> None:
+        self._final = True
+        bounds = [optimizer.lower_bound for optimizer in self._optimizers]
+        self._current = int(np.argmax(bounds))
+        spent = sum(optimizer.n_evaluations for optimizer in self._optimizers)
+        self._active.resume(self._budget - spent + self._active.n_evaluations)
+
+    @property
+    def disagreement(self) -> str:
+        """What the starts disagree about; empty if they found the same optimum."""
+        best = self._active
+        others = [
+            other.lower_bound
+            for other in self._optimizers
+            if math.isfinite(other.lower_bound)
+            and np.abs((other.gaussian.mean - best.gaussian.mean) / best.gaussian.std).max() > DIFFERENT
+        ]
+        if not others:
+            return ""
+        listed = ", ".join(f"{bound:.2f}" for bound in sorted(others, reverse=True))
+        return (
+            f"{len(others)} of {len(self._optimizers)} starts went to other optima (lower bounds {listed}; "
+            f"best {best.lower_bound:.2f}): the posterior may have several modes, of which a Gaussian shows one"
+        )

@@ -1,0 +1,170 @@
+r"""A quadratic surface through weighted draws: gradients of the lower bound, and how uncertain they are.
+
+Weighted least squares of :math:`h = f - \log q` on :math:`1, \varepsilon_i, \varepsilon_i\varepsilon_j -
+\delta_{ij}` in the frame of q gives the lower bound (intercept), g (linear part) and G (minus the quadratic
+part). In the frame the bound is, to second order, :math:`\tfrac12 g^\top H^{-1} g + \|G\|^2` below its maximum,
+where :math:`H = I + 2G` is minus the Hessian of the surface and only the family's entries of G count.
+The covariance of the coefficients (with leave-one-out residuals) says how much of that is noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from mgvbp._linalg import Array
+from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
+from mgvbp.errors import NotPositiveDefiniteError
+from mgvbp.estimators.regression import monomials
+from mgvbp.families import Family
+from mgvbp.gaussian import Gaussian
+
+ROOM = 0.65
+"""Columns per effective draw up to which polynomials of higher degree are fitted alongside."""
+MOST_COLUMNS = 1000
+HIGHEST_DEGREE = 6
+SINGULAR = 1e-9
+NEGLIGIBLE = 1e-9
+"""Draws with a smaller share of the weight, relative to an equal share, are left out."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The surface at ``q``: whitened gradients, the bound, and what is uncertain about them."""
+
+    q: Gaussian
+    lower_bound: float
+    lower_bound_se: float
+    g: Array
+    G: Array
+    """All of the quadratic part, (d, d), whatever the family of q."""
+    size: float
+    """Effective number of draws."""
+    residual: float
+    """Standard deviation of the leave-one-out residuals of h, in nats."""
+    r2: float
+    """Share of the variance of h that the surface predicts (leave-one-out); may be negative."""
+    gap: float
+    """Nats to the optimum as the surface has it, noise included."""
+    noise: float
+    """How much of the gap noise alone would make, on average ..."""
+    noise_sd: float
+    """... and its standard deviation."""
+    clipped: bool = False
+    """Whether low values were raised to a floor: good for a direction, not for a certificate."""
+
+
+def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights: Array) -> Surface | None:
+    """Fit the monomials of ``basis``; None where the draws do not determine them.
+
+    Polynomials of higher degree are fitted alongside where there are draws enough, up to the degree that
+    leaves the least noise.
+    """
+    keep = weights > NEGLIGIBLE / max(len(weights), 1)
+    theta, values, weights = theta[keep], values[keep], weights[keep] / weights[keep].sum()
+    if len(theta) <= basis.num_monomials:
+        return None
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    h = values - q.log_density_in_frame(eps)
+    effective = 1.0 / float(weights @ weights)
+    sizes, Z = regressors(basis, eps, ROOM * effective)
+    centre, root = float(weights @ h), np.sqrt(weights)
+    decomposition = qr(root[:, None] * Z, mode="economic", overwrite_a=True, check_finite=False)
+    Q, R = (np.asarray(factor, dtype=np.float64) for factor in decomposition)
+    pivots = np.abs(R.diagonal())
+    sizes = [size for size in sizes if pivots[:size].min() > SINGULAR * pivots[:size].max()]
+    response = root * (h - centre)
+    fits = [_Fit(q, basis, Q[:, :size], R[:size, :size], response) for size in sizes]
+    if not fits:
+        return None
+    fit = min(fits, key=lambda candidate: candidate.noise)
+    spread = float(response @ response)
+    if not abs(fit.coefficients[0]) <= 3.0 * math.sqrt(spread):
+        return None  # the mean of h cannot be that far from its values
+    return Surface(
+        q=q,
+        lower_bound=centre + float(fit.coefficients[0]),
+        lower_bound_se=fit.intercept_se,
+        g=fit.g,
+        G=fit.G,
+        size=effective,
+        residual=math.sqrt(fit.variance),
+        r2=1.0 - fit.variance / spread if spread > 0.0 else 1.0,
+        gap=fit.gap,
+        noise=fit.noise,
+        noise_sd=fit.noise_sd,
+    )
+
+
+class _Fit:
+    """Least squares by the QR decomposition of weighted regressors, of which the basis comes first."""
+
+    def __init__(self, q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> None:
+        d, count, (i, j) = q.dim, basis.num_monomials, basis.pairs
+        rotated = Q.T @ response
+        leverage = np.einsum("np,np->n", Q, Q)
+        residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, 0.05)  # leave-one-out, times √w
+        rows = _solve(R.T, np.eye(len(R), count), lower=True).T  # the basis's rows of R⁻¹
+        self.coefficients = rows @ rotated
+        influence = rows @ (Q * residuals[:, None]).T  # of each draw on each coefficient
+        self.variance = float(residuals @ residuals)
+        self.intercept_se = float(np.linalg.norm(influence[0]))
+        self.g, quadratic = self.coefficients[1 : 1 + d], np.zeros((d, d))
+        quadratic[i, j] = -self.coefficients[1 + d :]
+        self.G = 0.5 * (quadratic + quadratic.T)
+        # in units in which the gap is the squared length: H^(-1/2) g / √2 and the family's entries of G
+        mine = structure(q.family)[i, j]
+        scale = np.where(i == j, 1.0, math.sqrt(0.5))[
+            mine
+        ]  # off the diagonal a coefficient is 2 G_ij, met twice
+        try:
+            root_H = cholesky_dense(np.eye(d) + 2.0 * self.G)
+        except NotPositiveDefiniteError:
+            root_H = np.eye(d)
+
+        def in_nats(x: Array) -> Array:
+            linear = math.sqrt(0.5) * _solve(root_H, x[1 : 1 + d], lower=True)
+            return np.concatenate([linear, scale[:, None] * x[1 + d :][mine]])
+
+        errors = in_nats(influence)
+        covariance = errors @ errors.T
+        self.gap = float(np.sum(np.square(in_nats(self.coefficients[:, None]))))
+        self.noise = float(np.trace(covariance))
+        self.noise_sd = math.sqrt(2.0 * float(np.sum(np.square(covariance))))
+
+
+def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:
+    """The monomials of ``basis`` and Hermite polynomials of higher degree; how many columns up to each degree."""
+    Z = monomials(basis, eps)
+    blocks, sizes = [Z], [Z.shape[1]]
+    room = min(room, MOST_COLUMNS)
+    for degree in range(3, HIGHEST_DEGREE + 1):
+        most = 3 if sizes[-1] + num_polynomials(basis.dim, degree, 3) <= room else 2
+        if sizes[-1] + num_polynomials(basis.dim, degree, most) > room:
+            break
+        blocks.append(hermite_polynomials(eps, degree, most))
+        sizes.append(sizes[-1] + blocks[-1].shape[1])
+    return sizes, np.concatenate(blocks, axis=1) if len(blocks) > 1 else Z
+
+
+def _solve(A: Array, b: Array, *, lower: bool) -> Array:
+    return np.asarray(solve_triangular(A, b, lower=lower, check_finite=False))
+
+
+def structure(family: Family) -> Array:
+    """The entries that a covariance of the family may have, as a boolean (d, d) matrix."""
+    mask = np.zeros((family.dim, family.dim), dtype=bool)
+    i, j = family.pairs
+    mask[i, j] = mask[j, i] = True
+    return mask
+
+
+def cholesky_dense(A: Array) -> Array:
+    """Lower Cholesky factor, (d, d)."""
+    try:
+        return np.asarray(np.linalg.cholesky(A))
+    except np.linalg.LinAlgError:
+        raise NotPositiveDefiniteError("the matrix is not positive definite") from None
