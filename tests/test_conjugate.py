@@ -296,6 +296,18 @@ def test_student_prior():
     assert_is(joint, posterior.mean, posterior.precision)
 
 
+def test_student_prior_of_auto():
+    """What is left of the exact gradients is within the certificate."""
+    prior = Wrapped(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
+    for seed in range(3):
+        posterior = mgvbp.fit(log_likelihood, prior, dim=D, rng=seed)
+        g, G = student_gradients(posterior, 3)
+        gap = 0.5 * g @ g + (G**2).sum()
+        assert posterior.converged
+        assert gap < 0.01
+        assert gap < posterior.gap + 3.0 * posterior.gap_se + 0.001
+
+
 def test_student_prior_with_many_degrees_of_freedom_is_the_gaussian_one():
     prior = Wrapped(lambda theta: t.logpdf(theta, df=1e8).sum(axis=1))
     posterior = mgvbp.fit(log_likelihood, prior, dim=D)

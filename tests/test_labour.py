@@ -168,12 +168,18 @@ def test_fits_reach_the_exact_optimum(data, log_likelihood, method, family):
     assert posterior.lower_bound == pytest.approx(BOUND[family], abs=0.02)
 
 
+@pytest.mark.parametrize("initial_variance", [None, 0.01])
 @pytest.mark.parametrize("family", BOUND)
-def test_the_default_fit_reaches_the_exact_optimum(data, log_likelihood, family):
-    """No option but the family: start at the prior's mean with variance 1, 90 draws."""
-    posterior = mgvbp.fit(log_likelihood, Gaussian(variance=5.0, dim=8), family=family)
-    assert posterior.estimator == "regression"
-    assert 0 <= BOUND[family] - exact_bound(data, posterior.mean, posterior.covariance) < 0.01
+def test_the_default_fit_reaches_the_exact_optimum(data, log_likelihood, family, initial_variance):
+    """From the prior's mean, with variance 1 if not told otherwise; more of it in test_auto.py."""
+    prior = Gaussian(variance=5.0, dim=8)
+    posterior = mgvbp.fit(log_likelihood, prior, family=family, initial_variance=initial_variance)
+    assert (posterior.method, posterior.estimator) == ("auto", "regression")
+    assert posterior.converged
+    assert -1e-8 < BOUND[family] - exact_bound(data, posterior.mean, posterior.covariance) < 0.01
+    # 0.01 nats are at most √0.02 posterior standard deviations, which are the full family's
+    assert np.abs((posterior.mean - MEAN[family]) / np.sqrt(VARIANCE["full"])).max() < 0.02**0.5
+    assert posterior.lower_bound == pytest.approx(BOUND[family], abs=0.02)
 
 
 def test_the_papers_settings_reach_the_optimum(data, log_likelihood):

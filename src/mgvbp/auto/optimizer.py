@@ -39,9 +39,13 @@ from mgvbp.problem import Problem, checked_values, log_prior, prior_and_dim
 DRAWS_PER_COEFFICIENT = 1.3
 MOST_FILLS = 6
 """Attempts to reach an effective sample size before going on with what there is."""
+MOST_DECISIONS = 50
+"""Decisions on the same draws before more are asked for."""
 FULL_LIMIT = 900
 """Coefficients of the full quadratic (d = 40) up to which it is fitted whatever the family."""
 MOST_EVOLUTIONS = 3
+MOST_BLURRED = 3
+"""Refinements of a clipped surface before evolution takes over."""
 FLOOR = 10.0
 """Values more than this times d/2 + 1 nats below the best are raised to that where a surface predicts little."""
 FASTEST_GROWTH = 1.35
@@ -136,7 +140,7 @@ class AutoOptimizer:
         self._radius = self._first_radius = 0.5 * self.dim + 1.0
         self._failures = 0
         self._target_size = float(self._least)
-        self._fills = 0
+        self._fills = self._blurred = 0
         self._fresh = self._verified = False
         self._asked: Array | None = None
         self.iteration = self.n_evaluations = 0
@@ -233,13 +237,16 @@ class AutoOptimizer:
 
     def _decide(self) -> None:
         """Go on until draws are needed, or nothing is left to do."""
-        self._want = 0
+        self._want = decisions = 0
         while not (self._want or self._evolution or self.stop_reason):
+            decisions += 1
             weights = self._archive.weights(self._centre)
             missing = self._target_size - effective_size(weights)
             if self.n_evaluations >= self.max_evaluations:
                 self._leap = None
                 self._stop(f"reached max_evaluations = {self.max_evaluations}")
+            elif decisions > MOST_DECISIONS:
+                self._want = self._least
             elif missing > 0.0 and self._fills < MOST_FILLS:
                 self._want, self._fills, self._fresh = (
                     max(4, math.ceil(1.05 * missing)),
@@ -264,7 +271,12 @@ class AutoOptimizer:
         floor = values.max() - FLOOR * (0.5 * self.dim + 1.0)
         raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
         alternative = fit_surface(q, self._basis, theta, raised, weights)
-        return surface if alternative is None else replace(alternative, clipped=True)
+        if alternative is None:
+            return surface
+        # where all is raised to the floor the surface is flat, which must not pass for a wide posterior
+        eigenvalues, U = np.linalg.eigh(alternative.G)
+        contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
+        return replace(alternative, clipped=True, G=contracting)
 
     def _judge(self, surface: Surface | None) -> None:
         """Keep the leap or go back."""
@@ -311,9 +323,12 @@ class AutoOptimizer:
         if surface.gap < surface.noise + 2.0 * surface.noise_sd or leap.gain < 0.05 * tol:
             if uncertain < tol and self._verified and not surface.clipped:
                 self._finish(leap)
-            elif uncertain < tol:
+            elif surface.clipped and self._blurred == MOST_BLURRED and self._evolutions < MOST_EVOLUTIONS:
+                self._begin_evolution()
+            elif uncertain < tol and not surface.clipped:
                 self._verify(leap)
             else:
+                self._blurred = self._blurred + 1 if surface.clipped else 0
                 growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
                 self._refine(max(self._least, surface.size) * growth)
             return
@@ -333,7 +348,7 @@ class AutoOptimizer:
     def _verify(self, leap: Leap) -> None:
         """Before the end: fresh draws at the final q, which no decision has depended on yet."""
         self._q, self.phase, self._verified = leap.q, "verify", True
-        self._want = max(12, self._basis.num_monomials // 2)
+        self._want = max(20, self._basis.num_monomials // 2)
 
     def _finish(self, leap: Leap) -> None:
         """Take the last, small leap and certify."""
@@ -348,7 +363,9 @@ class AutoOptimizer:
         self.stop_reason = reason
 
     def _poor(self, surface: Surface) -> bool:
-        return surface.r2 < 0.8 and surface.residual > max(1.0, 0.3 * math.sqrt(self.dim))
+        """Whether the surface misses much, and that is either much of what there is or very many nats."""
+        misses = surface.residual > max(1.0, 0.3 * math.sqrt(self.dim))
+        return misses and (surface.r2 < 0.8 or surface.residual > 50.0 * (0.5 * self.dim + 1.0))
 
     def _improper(self, q: Gaussian) -> bool:
         return bool((q.std > 1e9 * self._first.std).any())
@@ -363,7 +380,7 @@ class AutoOptimizer:
         found = np.isfinite(self._archive.values[best])
         self._evolution = Evolution(self._q, self._archive.theta[best] if found else self._q.mean)
         self._evolutions += 1
-        self.phase, self._surface, self._leap = "evolve", None, None
+        self.phase, self._surface, self._leap, self._blurred = "evolve", None, None, 0
 
     def _predictable(self, q: Gaussian) -> bool:
         """Whether the draws that there are already give a surface at ``q`` that predicts them."""
