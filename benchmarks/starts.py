@@ -99,7 +99,8 @@ def main() -> None:
     data = labour()
     model = LogisticRegression(data.X_train, data.y_train)
     prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(data.names))
-    heading = f"{'start':<16}{'median':>9}{'most':>9}{'median gap':>12}{'worst':>10}{'gap <= 0.01':>12}{'unconverged':>13}"
+    heading = f"{'start':<16}{'median':>9}{'most':>9}{'median gap':>12}{'worst':>10}"
+    heading += f"{'gap <= 0.01':>12}{'unconverged':>13}"
     with threadpool_limits(1):
         print(
             f"Labour, {arguments.seeds} seeds, exact optimum {LABOUR_OPTIMUM:.4f}; queries and nats\n{heading}"

@@ -163,6 +163,7 @@ OPERATIONS = {
         "array",
     ),
     "from_dense": (lambda f, a: f.from_dense(a.variance), lambda x: x.variance, "array"),
+    "mask": (lambda f, a: f.mask.astype(float), lambda x: x.structure, "plain"),
     "shift": (lambda f, a: f.shift(a.A, 0.3), lambda x: x.A + 0.3 * np.eye(len(x.A)), "array"),
     "shift by a vector": (lambda f, a: f.shift(a.A, a.c), lambda x: x.A + np.diag(x.c), "array"),
     "retraction": (lambda f, a: f.retraction(a.A, -0.7), lambda x: dense_retraction(x.A, -0.7), "lower"),

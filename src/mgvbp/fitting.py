@@ -172,7 +172,7 @@ def _fit_auto(
     first = method.start(problem, max_evaluations=max_evaluations, **start)
     means = _means(starts, first, problem.prior)
     optimizer: AutoOptimizer | MultiStart = first
-    if len(means) > 1:
+    if np.ndim(starts) or len(means) > 1:
         keys = [(*first.key, k) for k in range(len(means))]
         runs = [
             method.start(problem, **{**start, "initial_mean": m, "rng": k})

@@ -122,7 +122,11 @@ class Gaussian:
         points = as_floats(theta, "theta")
         if points.ndim != 2 or points.shape[1] != self.dim:
             raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
-        return self.log_density_in_frame(self.family.to_frame(self.factor, points - self.mean))
+        return self.log_density_at(points)
+
+    def log_density_at(self, theta: Array) -> Array:
+        """`log_density` without its checks, for draws of our own."""
+        return self.log_density_in_frame(self.family.to_frame(self.factor, theta - self.mean))
 
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""

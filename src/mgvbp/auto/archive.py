@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 
 from mgvbp._linalg import Array
 from mgvbp.gaussian import Gaussian
@@ -30,17 +29,21 @@ class Archive:
     def add(self, q: Gaussian, theta: Array, values: Array) -> None:
         """Take in draws from ``q``."""
         self._proposals.append((q, len(theta)))
-        earlier = np.logaddexp(self._log_mixture, math.log(len(theta)) + q.log_density(self.theta))
-        terms = [math.log(n) + proposal.log_density(theta) for proposal, n in self._proposals]
+        earlier = np.logaddexp(self._log_mixture, math.log(len(theta)) + q.log_density_at(self.theta))
+        terms = [math.log(n) + proposal.log_density_at(theta) for proposal, n in self._proposals]
         self._log_mixture = np.concatenate([earlier, np.logaddexp.reduce(terms)])
         self.theta = np.concatenate([self.theta, theta])
         self.values = np.concatenate([self.values, np.where(np.isfinite(values), values, -np.inf)])
 
     def weights(self, q: Gaussian) -> Array:
         """Normalised importance weights for ``q``, (N,); 0 where the value is not finite."""
-        log_weights = np.where(self.values > -np.inf, q.log_density(self.theta) - self._log_mixture, -np.inf)
-        total = logsumexp(log_weights) if len(log_weights) else -np.inf
-        return np.exp(log_weights - total) if total > -np.inf else np.zeros(len(log_weights))
+        log_weights = q.log_density_at(self.theta) - self._log_mixture
+        log_weights[self.values == -np.inf] = -np.inf
+        largest = log_weights.max(initial=-np.inf)
+        if largest == -np.inf:
+            return np.zeros(len(log_weights))
+        weights = np.exp(log_weights - largest)
+        return np.asarray(weights / weights.sum())
 
     def keep_last(self, num_draws: int) -> None:
         """Forget all but the last proposals, as many as hold ``num_draws`` draws: the others are far away."""
@@ -50,7 +53,7 @@ class Archive:
             count += kept[-1][1]
         self._proposals = kept[::-1]
         self.theta, self.values = self.theta[-count:], self.values[-count:]
-        terms = [math.log(n) + proposal.log_density(self.theta) for proposal, n in self._proposals]
+        terms = [math.log(n) + proposal.log_density_at(self.theta) for proposal, n in self._proposals]
         self._log_mixture = np.logaddexp.reduce(terms)
 
 

@@ -13,10 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
-from mgvbp._linalg import Array
-from mgvbp.auto.surface import Surface, cholesky_dense, structure
+from mgvbp.auto.surface import Surface, cholesky_dense, solve_lower
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.gaussian import Gaussian
 
@@ -49,15 +48,16 @@ def _leap(surface: Surface, beta: float) -> Leap | None:
     q, g, G = surface.q, surface.g, surface.G
     d = q.dim
     H = np.eye(d) + 2.0 * beta * G
-    F = np.where(structure(q.family), H, 0.0)
+    F = np.where(q.family.mask, H, 0.0)
     try:
         root_H, K = cholesky_dense(H), cholesky_dense(F)
+        factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(F)))
     except NotPositiveDefiniteError:
         return None
     if np.square(root_H.diagonal()).min() < SMALLEST:
         return None
-    delta = beta * _solve(root_H.T, _solve(root_H, g, lower=True))
-    inverse = _solve(K, np.eye(d), lower=True)
+    delta = beta * dtrsm(1.0, root_H, solve_lower(root_H, g[:, None]), lower=1, trans_a=1)[:, 0]
+    inverse = solve_lower(K, np.eye(d))
     V = inverse.T @ inverse
     half_log_det, trace, length = float(np.log(K.diagonal()).sum()), float(np.trace(V)), float(delta @ delta)
     kl = 0.5 * (trace - d + length) + half_log_det
@@ -70,11 +70,6 @@ def _leap(surface: Surface, beta: float) -> Leap | None:
         - half_log_det
     )
     mean = q.mean + q.family.from_frame(q.factor, delta)
-    factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(F)))
     if not (np.isfinite(mean).all() and math.isfinite(kl)):
         return None
     return Leap(Gaussian.from_factor(mean, factor, q.family), beta, kl, float(gain))
-
-
-def _solve(A: Array, b: Array, *, lower: bool = False) -> Array:
-    return np.asarray(solve_triangular(A, b, lower=lower, check_finite=False))

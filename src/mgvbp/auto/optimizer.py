@@ -124,7 +124,8 @@ class AutoOptimizer:
         full = Full(self.dim)
         self._basis = full if full.num_monomials <= FULL_LIMIT else self.family
         count = self._basis.num_monomials
-        self._least = count + max(6, math.ceil((DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self.least = count + max(6, math.ceil((DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._enough = max(40.0, 2.5 * count)  # fewer draws do not show the tails that a certificate needs
         if max_evaluations is None:
             max_evaluations = 100 * count + 1000
         self.max_evaluations = positive_integer(max_evaluations, "max_evaluations", least=2)
@@ -139,14 +140,14 @@ class AutoOptimizer:
         self._evolutions = 0
         self._radius = self._first_radius = 0.5 * self.dim + 1.0
         self._failures = 0
-        self._target_size = float(self._least)
+        self._target_size = float(self.least)
         self._fills = self._blurred = 0
         self._fresh = self._verified = False
         self._asked: Array | None = None
         self.iteration = self.n_evaluations = 0
         self.phase = "survey"
         self.converged, self.stop_reason = False, ""
-        self._want = self._least
+        self._want = self.least
 
     # --- what a caller sees -----------------------------------------------------------------------
 
@@ -180,8 +181,8 @@ class AutoOptimizer:
                 self._source = self._evolution.gaussian
                 self._asked = self._evolution.ask(rng)
             else:
-                self._source = self._centre
-                self._asked = self._centre.sample(self._want, rng)
+                self._source = self._wider(self._q) if self.phase == "verify" else self._centre
+                self._asked = self._source.sample(self._want, rng)
             self._asked = self._asked[: self.max_evaluations - self.n_evaluations]
         return self._asked.copy()
 
@@ -242,11 +243,8 @@ class AutoOptimizer:
             decisions += 1
             weights = self._archive.weights(self._centre)
             missing = self._target_size - effective_size(weights)
-            if self.n_evaluations >= self.max_evaluations:
-                self._leap = None
-                self._stop(f"reached max_evaluations = {self.max_evaluations}")
-            elif decisions > MOST_DECISIONS:
-                self._want = self._least
+            if decisions > MOST_DECISIONS:
+                self._want = self.least
             elif missing > 0.0 and self._fills < MOST_FILLS:
                 self._want, self._fills, self._fresh = (
                     max(4, math.ceil(1.05 * missing)),
@@ -257,6 +255,9 @@ class AutoOptimizer:
                 surface = self._fit(self._centre, weights)
                 self._fills = 0
                 self._judge(surface) if self._leap else self._settle(surface)
+        if (self._want or self._evolution) and self.n_evaluations >= self.max_evaluations:
+            self._want, self._leap, self._evolution = 0, None, None
+            self._stop(f"reached max_evaluations = {self.max_evaluations}")
 
     def _fit(self, q: Gaussian, weights: Array, *, clipped: bool = False) -> Surface | None:
         """The surface at ``q``; where it predicts little, or if asked, of values that are clipped from below.
@@ -302,7 +303,7 @@ class AutoOptimizer:
         if self._failures > 4 and self._poor(before):
             self._begin_evolution()
         elif self._radius < 1e-4 or leap.gain < 2.0 * se:
-            self._refine(max(self._least, 1.5 * before.size))
+            self._refine(max(self.least, 1.5 * before.size))
         elif self._fresh:
             self._survey()
         else:
@@ -325,30 +326,36 @@ class AutoOptimizer:
                 self._finish(leap)
             elif surface.clipped and self._blurred == MOST_BLURRED and self._evolutions < MOST_EVOLUTIONS:
                 self._begin_evolution()
+            elif uncertain < tol and surface.size < self._enough:
+                self._refine(self._enough)
             elif uncertain < tol and not surface.clipped:
                 self._verify(leap)
             else:
                 self._blurred = self._blurred + 1 if surface.clipped else 0
                 growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
-                self._refine(max(self._least, surface.size) * growth)
+                self._refine(max(self.least, surface.size) * growth)
             return
         if self._improper(leap.q):
             self._stop("the density seems improper: a direction has no scale; give it a (stronger) prior")
             return
         self._leap, self.phase, self._fresh, self._verified = leap, "leap", False, False
-        self._target_size = max(self._least, 0.5 * min(self._target_size, surface.size))
+        self._target_size = max(self.least, 0.5 * min(self._target_size, surface.size))
 
     def _survey(self) -> None:
-        self.phase, self._target_size = "survey", float(self._least)
+        self.phase, self._target_size = "survey", float(self.least)
 
     def _refine(self, size: float) -> None:
         self.phase, self._target_size = "refine", size
         self._radius = max(self._radius, 0.1)
 
     def _verify(self, leap: Leap) -> None:
-        """Before the end: fresh draws at the final q, which no decision has depended on yet."""
+        """Before the end: fresh draws about the final q, which no decision has depended on yet."""
         self._q, self.phase, self._verified = leap.q, "verify", True
-        self._want = max(20, self._basis.num_monomials // 2)
+        self._want = max(24, self._basis.num_monomials // 2)
+
+    def _wider(self, q: Gaussian) -> Gaussian:
+        """``q`` with larger standard deviations: its draws show the tails, and have their weights."""
+        return Gaussian.from_factor(q.mean, q.factor / (1.0 + 1.0 / math.sqrt(self.dim)), q.family)
 
     def _finish(self, leap: Leap) -> None:
         """Take the last, small leap and certify."""
@@ -363,9 +370,10 @@ class AutoOptimizer:
         self.stop_reason = reason
 
     def _poor(self, surface: Surface) -> bool:
-        """Whether the surface misses much, and that is either much of what there is or very many nats."""
-        misses = surface.residual > max(1.0, 0.3 * math.sqrt(self.dim))
-        return misses and (surface.r2 < 0.8 or surface.residual > 50.0 * (0.5 * self.dim + 1.0))
+        """Whether the surface misses much of what there is, or very many nats."""
+        if surface.residual < max(1.0, 0.3 * math.sqrt(self.dim)) or surface.r2 > 0.9999:
+            return False
+        return surface.r2 < 0.8 or surface.residual > 50.0 * (0.5 * self.dim + 1.0)
 
     def _improper(self, q: Gaussian) -> bool:
         return bool((q.std > 1e9 * self._first.std).any())
@@ -400,6 +408,6 @@ class AutoOptimizer:
         if exhausted or evolution.arrived or self._predictable(project(evolution.gaussian, self.family)):
             self._evolution = None
             self._q = project(evolution.gaussian, self.family)
-            self._archive.keep_last(2 * self._least)
+            self._archive.keep_last(2 * self.least)
             self._radius, self._failures, self._fills = self._first_radius, 0, 0
             self._survey()

@@ -22,15 +22,17 @@ DIFFERENT = 3.0
 class MultiStart:
     """Runs `AutoOptimizer`s one after the other until each is screened, then the best of them to its end.
 
-    At most half of ``max_evaluations`` goes to the screening, in equal shares.
+    At most half of ``max_evaluations`` goes to the screening, in equal shares; starts for which that is not
+    enough to fit a surface are left out.
     """
 
     def __init__(self, optimizers: Sequence[AutoOptimizer], max_evaluations: int) -> None:
-        self._optimizers = list(optimizers)
+        self._asked_for = len(optimizers)
         self._budget = max_evaluations
-        self._share = max_evaluations // (2 * len(self._optimizers))
+        most = max(1, max_evaluations // (4 * optimizers[0].least))
+        self._optimizers = list(optimizers[:most])
         for optimizer in self._optimizers:
-            optimizer.max_evaluations = self._share
+            optimizer.max_evaluations = max_evaluations // (2 if most > 1 else 1) // len(self._optimizers)
         self._current = 0
         self._final = False
 
@@ -66,7 +68,10 @@ class MultiStart:
     @property
     def stop_reason(self) -> str:
         """Why the last run stopped; empty while it goes on."""
-        return self._active.stop_reason if self._final else ""
+        if not self._final:
+            return ""
+        limited = self._active.stop_reason.startswith("reached max_evaluations")
+        return f"reached max_evaluations = {self._budget}" if limited else self._active.stop_reason
 
     def ask(self) -> Array:
         """The draws to evaluate."""
@@ -92,6 +97,8 @@ class MultiStart:
     def disagreement(self) -> str:
         """What the starts disagree about; empty if they found the same optimum."""
         best = self._active
+        if len(self._optimizers) < self._asked_for:
+            return f"max_evaluations was enough to try {len(self._optimizers)} of {self._asked_for} starts"
         others = [
             other.lower_bound
             for other in self._optimizers

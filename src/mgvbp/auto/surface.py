@@ -13,7 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr
+from scipy.linalg.blas import dtrsm
 
 from mgvbp._linalg import Array
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
@@ -107,7 +108,7 @@ class _Fit:
         rotated = Q.T @ response
         leverage = np.einsum("np,np->n", Q, Q)
         residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, 0.05)  # leave-one-out, times √w
-        rows = _solve(R.T, np.eye(len(R), count), lower=True).T  # the basis's rows of R⁻¹
+        rows = solve_lower(R.T, np.eye(len(R), count)).T  # the basis's rows of R⁻¹
         self.coefficients = rows @ rotated
         influence = rows @ (Q * residuals[:, None]).T  # of each draw on each coefficient
         self.variance = float(residuals @ residuals)
@@ -116,7 +117,7 @@ class _Fit:
         quadratic[i, j] = -self.coefficients[1 + d :]
         self.G = 0.5 * (quadratic + quadratic.T)
         # in units in which the gap is the squared length: H^(-1/2) g / √2 and the family's entries of G
-        mine = structure(q.family)[i, j]
+        mine = q.family.mask[i, j]
         scale = np.where(i == j, 1.0, math.sqrt(0.5))[
             mine
         ]  # off the diagonal a coefficient is 2 G_ij, met twice
@@ -126,7 +127,7 @@ class _Fit:
             root_H = np.eye(d)
 
         def in_nats(x: Array) -> Array:
-            linear = math.sqrt(0.5) * _solve(root_H, x[1 : 1 + d], lower=True)
+            linear = math.sqrt(0.5) * solve_lower(root_H, x[1 : 1 + d])
             return np.concatenate([linear, scale[:, None] * x[1 + d :][mine]])
 
         errors = in_nats(influence)
@@ -150,16 +151,9 @@ def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array
     return sizes, np.concatenate(blocks, axis=1) if len(blocks) > 1 else Z
 
 
-def _solve(A: Array, b: Array, *, lower: bool) -> Array:
-    return np.asarray(solve_triangular(A, b, lower=lower, check_finite=False))
-
-
-def structure(family: Family) -> Array:
-    """The entries that a covariance of the family may have, as a boolean (d, d) matrix."""
-    mask = np.zeros((family.dim, family.dim), dtype=bool)
-    i, j = family.pairs
-    mask[i, j] = mask[j, i] = True
-    return mask
+def solve_lower(L: Array, B: Array) -> Array:
+    """``L⁻¹ B`` for a lower triangle L and a matrix B."""
+    return dtrsm(1.0, L, B, lower=1)
 
 
 def cholesky_dense(A: Array) -> Array:

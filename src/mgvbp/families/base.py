@@ -11,6 +11,7 @@ The frame is the lower factor ``L`` of the precision, ``P = L Lᵀ``; ``θ = μ 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,14 @@ class Family(ABC):
     def variances(self, L: Array) -> Array:
         """The diagonal of the covariance, (d,)."""
         return self.covariance(L).diagonal().copy()
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """The entries that a matrix of the structure may have, (d, d)."""
+        i, j = self.pairs
+        mask = np.zeros((self.dim, self.dim), dtype=bool)
+        mask[i, j] = mask[j, i] = True
+        return mask
 
     @property
     def num_monomials(self) -> int:
