@@ -47,7 +47,7 @@ def main() -> None:
     model = LogisticRegression(data.X_train, data.y_train)
     prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(data.names))
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    axes.plot(*path(model, prior), color="black", lw=2, label="auto")
+    axes.plot(*path(model, prior), "o-", color="black", lw=2, ms=3, label="auto")
     start = np.sqrt(INITIAL_VARIANCE) * np.random.default_rng(0).standard_normal(prior.dim)
     for (name, method), style in zip(METHODS.items(), ("-", "--", ":"), strict=True):
         queries, gaps = path(
@@ -64,7 +64,7 @@ def main() -> None:
     axes.set(
         xscale="log",
         yscale="log",
-        ylim=(1e-5, 1e3),
+        ylim=(1e-5, 1e4),
         xlabel="log-likelihood queries",
         ylabel="nats below the optimum",
         title="Logistic regression on the Labour data, 8 parameters",
