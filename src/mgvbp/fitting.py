@@ -172,7 +172,7 @@ def _fit_auto(
     first = method.start(problem, max_evaluations=max_evaluations, **start)
     means = _means(starts, first, problem.prior)
     optimizer: AutoOptimizer | MultiStart = first
-    if np.ndim(starts) or len(means) > 1:
+    if not isinstance(starts, int | np.integer) or len(means) > 1:
         keys = [(*first.key, k) for k in range(len(means))]
         runs = [
             method.start(problem, **{**start, "initial_mean": m, "rng": k})
@@ -202,7 +202,7 @@ def _fit_auto(
 
 def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -> list[Array]:
     q = first.gaussian
-    if np.ndim(starts) == 0:
+    if isinstance(starts, int | float | str | np.generic) or starts is None:
         number = positive_integer(starts, "starts")
         source = prior if isinstance(prior, Gaussian) else q
         return [q.mean, *source.sample(number - 1, np.random.default_rng((*first.key, STREAM)))]

@@ -47,9 +47,10 @@ def load(path: str | PathLike[str]) -> Posterior:
             raise FileFormatError("the factor of the precision is not lower triangular")
         length = (positive_integer(len(arrays["trace_lower_bound"]), "length of the trace"),)
         columns = {
-            name: _checked(arrays[f"trace_{name}"], dtype, length) for name, dtype in TRACE_DTYPES.items()
+            name: _checked(arrays[f"trace_{name}"], dtype, length, finite=name not in MAY_BE_INFINITE)
+            for name, dtype in TRACE_DTYPES.items()
         }
-        if not (isinstance(header["converged"], bool) and math.isfinite(header["lower_bound"])):
+        if not isinstance(header["converged"], bool) or math.isnan(header["lower_bound"]):
             raise FileFormatError("the header has wrong values")
         return Posterior(
             mean,

@@ -183,7 +183,9 @@ class AutoOptimizer:
             else:
                 self._source = self._wider(self._q) if self.phase == "verify" else self._centre
                 self._asked = self._source.sample(self._want, rng)
-            self._asked = self._asked[: self.max_evaluations - self.n_evaluations]
+            room = self.max_evaluations - self.n_evaluations
+            if len(self._asked) > room:
+                self._asked, self._verified = self._asked[:room], False
         return self._asked.copy()
 
     def tell(self, values: ArrayLike) -> Info:
