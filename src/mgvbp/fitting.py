@@ -130,6 +130,8 @@ def fit(
                 "such as method='mgvbp'"
             )
         return _fit_auto(problem, Auto(tol), starts, start, limit, max_evaluations, progress, callback)
+    if not isinstance(starts, int) or starts != 1:
+        raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     gradients = resolve_estimator(estimator, structure, num_draws, draws)
     chosen = resolve_method(method)
     if method == "auto":

@@ -137,7 +137,7 @@ class Posterior(Gaussian):
             f"in {len(self.trace):,} iterations",
             *(
                 [f"expected gap to the optimum {self.gap:.4f} (sd {self.gap_se:.4f}) nats"]
-                if self.gap
+                if self.gap is not None
                 else []
             ),
             f"{'converged' if self.converged else 'NOT converged'}: {self.stop_reason}",

@@ -125,7 +125,7 @@ class AutoOptimizer:
         self._basis = full if full.num_monomials <= FULL_LIMIT else self.family
         count = self._basis.num_monomials
         self.least = count + max(6, math.ceil((DRAWS_PER_COEFFICIENT - 1.0) * count))
-        self._enough = max(40.0, 2.5 * count)  # fewer draws do not show the tails that a certificate needs
+        self._enough = max(30.0, 2.0 * count)  # fewer draws do not show the tails that a certificate needs
         if max_evaluations is None:
             max_evaluations = 100 * count + 1000
         self.max_evaluations = positive_integer(max_evaluations, "max_evaluations", least=2)
@@ -353,7 +353,7 @@ class AutoOptimizer:
     def _verify(self, leap: Leap) -> None:
         """Before the end: fresh draws about the final q, which no decision has depended on yet."""
         self._q, self.phase, self._verified = leap.q, "verify", True
-        self._want = max(24, self._basis.num_monomials // 2)
+        self._want = max(20, self._basis.num_monomials // 3)
 
     def _wider(self, q: Gaussian) -> Gaussian:
         """``q`` with larger standard deviations: its draws show the tails, and have their weights."""
@@ -373,7 +373,7 @@ class AutoOptimizer:
 
     def _poor(self, surface: Surface) -> bool:
         """Whether the surface misses much of what there is, or very many nats."""
-        if surface.residual < max(1.0, 0.3 * math.sqrt(self.dim)) or surface.r2 > 0.9999:
+        if surface.residual < max(3.0, math.sqrt(self.dim)) or surface.r2 > 0.9999:
             return False
         return surface.r2 < 0.8 or surface.residual > 50.0 * (0.5 * self.dim + 1.0)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.auto.optimizer import AutoOptimizer
+from mgvbp.errors import DivergenceError
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Info
 
@@ -33,7 +34,7 @@ class MultiStart:
         self._optimizers = list(optimizers[:most])
         for optimizer in self._optimizers:
             optimizer.max_evaluations = max_evaluations // (2 if most > 1 else 1) // len(self._optimizers)
-        self._current = 0
+        self._current = self._lost = 0
         self._final = False
 
     @property
@@ -79,7 +80,17 @@ class MultiStart:
 
     def tell(self, values: ArrayLike) -> Info:
         """Take their values; go to the next start when this one is screened."""
-        info = self._active.tell(values)
+        try:
+            info = self._active.tell(values)
+        except DivergenceError:  # nothing finite there: this start is out, unless all are
+            del self._optimizers[self._current]
+            self._lost += 1
+            if not self._optimizers:
+                raise
+            info = Info(-math.inf, math.inf, 0.0, len(np.asarray(values)), 0, math.inf, math.inf, 0, "survey")
+            if self._current == len(self._optimizers):
+                self._choose()
+            return info
         if not self._final and (self._active.stop_reason or self._active.gap < SCREENING_GAP):
             self._current += 1
             if self._current == len(self._optimizers):
@@ -97,7 +108,7 @@ class MultiStart:
     def disagreement(self) -> str:
         """What the starts disagree about; empty if they found the same optimum."""
         best = self._active
-        if len(self._optimizers) < self._asked_for:
+        if len(self._optimizers) + self._lost < self._asked_for:
             return f"max_evaluations was enough to try {len(self._optimizers)} of {self._asked_for} starts"
         others = [
             other.lower_bound
