@@ -874,3 +874,8 @@ def test_the_limit():
     assert not affordable(Full(44))
     assert affordable(Diagonal(499))
     assert not affordable(Diagonal(500))
+
+
+def test_auto_as_an_object_is_auto_by_name():
+    by_name, as_object = fit(poisson, dim=4, tol=0.05), fit(poisson, dim=4, method=Auto(tol=0.05))
+    assert same(by_name, as_object)

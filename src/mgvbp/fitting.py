@@ -30,7 +30,7 @@ def fit(
     prior: Prior | None = None,
     *,
     dim: int | None = None,
-    method: str | Method = "auto",
+    method: str | Method | Auto = "auto",
     family: str | Family = "full",
     estimator: str | Estimator = "auto",
     draws: str = "auto",
@@ -56,7 +56,7 @@ def fit(
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
     dim : int, optional
         The number of parameters, where neither the prior nor ``initial_mean`` shows it.
-    method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic"} or Method
+    method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; ``MGVBP(step_size=..., ...)`` has others.
     family : {"full", "diagonal"} or BlockDiagonal
@@ -123,18 +123,19 @@ def fit(
         "initial_variance": initial_variance,
         "rng": rng,
     }
-    if isinstance(method, str) and method == "auto" and affordable(structure):
+    automatic = method if isinstance(method, Auto) else Auto(tol) if method == "auto" else None
+    if automatic is not None and affordable(structure):
         if (estimator, draws, num_draws) != ("auto", "auto", None):
             raise InvalidInputError(
                 "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
                 "such as method='mgvbp'"
             )
-        return _fit_auto(problem, Auto(tol), starts, start, limit, max_evaluations, progress, callback)
+        return _fit_auto(problem, automatic, starts, start, limit, max_evaluations, progress, callback)
     if not isinstance(starts, int) or starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     gradients = resolve_estimator(estimator, structure, num_draws, draws)
-    chosen = resolve_method(method)
-    if method == "auto":
+    chosen = resolve_method("auto" if isinstance(method, Auto) else method)
+    if automatic is not None:
         _warn(
             f"the {structure.name} family has {structure.num_monomials:,} coefficients at d = {structure.dim}, too "
             "many for auto: running mgvbp with score-function gradients, which has no certificate; consider "

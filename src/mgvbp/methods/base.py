@@ -10,7 +10,7 @@ With :math:`P = L L^\top`, whitened gradients g and G, momentum m (mean) and M (
 A method is the function F. :math:`\rho` is ``precision_scale``. The last formula is the paper's vector
 transport: M commutes with F, so that :math:`E\,m\,E^\top` with :math:`E = (P^+ P^{-1})^{1/2}` is
 :math:`L M F L^\top = L^+ (K^{-1} M K) L^{+\top}`. No inverse, root or determinant is formed.
-The momentum is Algorithm 1's with the factor ω that the listing drops (errata C5).
+The momentum is Algorithm 1's with the factor ω that the listing drops: without it m would grow without bound.
 """
 
 from __future__ import annotations
