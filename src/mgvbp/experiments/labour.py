@@ -158,8 +158,9 @@ def bounds_table(results: list[Result], reference: dict[str, Any]) -> Table:
         title="Labour data: logistic regression, 564 rows, 8 parameters, prior N(0, 5 I)",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
-    table.add_column("method, estimator,\nfamily")
+    table.add_column("method, estimator,\nfamily", no_wrap=True)
     for name in ("LB*\nours", "LB*\npaper", "at our\npoint", "exact\noptimum", "gap", "queries"):
         table.add_column(name, justify="right")
     for cell, posterior, exact_bound in results:
@@ -168,8 +169,8 @@ def bounds_table(results: list[Result], reference: dict[str, Any]) -> Table:
             cell.key,
             f"{posterior.lower_bound:.3f}",
             f"{reference['paper'][cell.key]['lower_bound']:.3f}",
-            f"{exact_bound:.4f}",
-            f"{optimum:.4f}",
+            f"{exact_bound:.3f}",
+            f"{optimum:.3f}",
             f"{optimum - exact_bound:.4f}",
             f"{posterior.n_evaluations:,}",
         )
