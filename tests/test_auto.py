@@ -879,3 +879,21 @@ def test_the_limit():
 def test_auto_as_an_object_is_auto_by_name():
     by_name, as_object = fit(poisson, dim=4, tol=0.05), fit(poisson, dim=4, method=Auto(tol=0.05))
     assert same(by_name, as_object)
+
+
+def test_draws_of_a_lost_start_count():
+    """One start sees nothing finite: its draws are spent all the same."""
+    rows = []
+
+    def half(theta):
+        rows.append(len(theta))
+        return np.where(theta[:, 0] > 0.0, -0.5 * np.square(theta - 1.0).sum(axis=1), -np.inf)
+
+    for limit in (200, 230):
+        rows.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NonFiniteWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            posterior = fit(half, dim=2, starts=[[-50.0, 0.0], [1.0, 1.0]], max_evaluations=limit, tol=1e-6)
+        assert posterior.mean == pytest.approx([1.0, 1.0], abs=0.2)
+        assert sum(rows) == posterior.n_evaluations == posterior.trace.num_draws.sum() <= limit

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
-from mgvbp.auto.surface import Surface, cholesky_dense, solve_lower
+from mgvbp._linalg import cholesky
+from mgvbp.auto.surface import Surface, solve_lower
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.gaussian import Gaussian
 
@@ -50,7 +51,7 @@ def _leap(surface: Surface, beta: float) -> Leap | None:
     H = np.eye(d) + 2.0 * beta * G
     F = np.where(q.family.mask, H, 0.0)
     try:
-        root_H, K = cholesky_dense(H), cholesky_dense(F)
+        root_H, K = cholesky(H), cholesky(F)
         factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(F)))
     except NotPositiveDefiniteError:
         return None

@@ -407,9 +407,10 @@ class AutoOptimizer:
         if complete:
             evolution.tell(np.where(np.isfinite(values), values, -np.inf))
         exhausted = not complete or self.n_evaluations >= self.max_evaluations
-        if exhausted or evolution.arrived or self._predictable(project(evolution.gaussian, self.family)):
+        q = project(evolution.gaussian, self.family)
+        if exhausted or evolution.arrived or self._predictable(q):
             self._evolution = None
-            self._q = project(evolution.gaussian, self.family)
+            self._q = q
             self._archive.keep_last(2 * self.least)
             self._radius, self._failures, self._fills = self._first_radius, 0, 0
             self._survey()

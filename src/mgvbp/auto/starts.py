@@ -34,7 +34,7 @@ class MultiStart:
         self._optimizers = list(optimizers[:most])
         for optimizer in self._optimizers:
             optimizer.max_evaluations = max_evaluations // (2 if most > 1 else 1) // len(self._optimizers)
-        self._current = self._lost = 0
+        self._current = self._lost = self._spent = 0
         self._final = False
 
     @property
@@ -80,29 +80,27 @@ class MultiStart:
 
     def tell(self, values: ArrayLike) -> Info:
         """Take their values; go to the next start when this one is screened."""
+        asked = len(self._active.ask())
         try:
             info = self._active.tell(values)
+            screened = not self._final and (self._active.stop_reason or self._active.gap < SCREENING_GAP)
+            self._current += bool(screened)
         except DivergenceError:  # nothing finite there: this start is out, unless all are
             del self._optimizers[self._current]
             self._lost += 1
             if not self._optimizers:
                 raise
-            info = Info(-math.inf, math.inf, 0.0, len(np.asarray(values)), 0, math.inf, math.inf, 0, "survey")
-            if self._current == len(self._optimizers):
-                self._choose()
-            return info
-        if not self._final and (self._active.stop_reason or self._active.gap < SCREENING_GAP):
-            self._current += 1
-            if self._current == len(self._optimizers):
-                self._choose()
+            info = Info(-math.inf, math.inf, 0.0, asked, 0, math.inf, math.inf, asked, "survey")
+        self._spent += asked
+        if self._current == len(self._optimizers):
+            self._choose()
         return info
 
     def _choose(self) -> None:
         self._final = True
         bounds = [optimizer.lower_bound for optimizer in self._optimizers]
         self._current = int(np.argmax(bounds))
-        spent = sum(optimizer.n_evaluations for optimizer in self._optimizers)
-        self._active.resume(self._budget - spent + self._active.n_evaluations)
+        self._active.resume(self._budget - self._spent + self._active.n_evaluations)
 
     @property
     def disagreement(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.linalg.blas import dtrsm
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import Array, cholesky
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.estimators.regression import monomials
@@ -118,11 +118,10 @@ class _Fit:
         self.G = 0.5 * (quadratic + quadratic.T)
         # in units in which the gap is the squared length: H^(-1/2) g / √2 and the family's entries of G
         mine = q.family.mask[i, j]
-        scale = np.where(i == j, 1.0, math.sqrt(0.5))[
-            mine
-        ]  # off the diagonal a coefficient is 2 G_ij, met twice
+        # off the diagonal a coefficient is 2 G_ij, met twice
+        scale = np.where(i == j, 1.0, math.sqrt(0.5))[mine]
         try:
-            root_H = cholesky_dense(np.eye(d) + 2.0 * self.G)
+            root_H = cholesky(np.eye(d) + 2.0 * self.G)
         except NotPositiveDefiniteError:
             root_H = np.eye(d)
 
@@ -154,11 +153,3 @@ def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array
 def solve_lower(L: Array, B: Array) -> Array:
     """``L⁻¹ B`` for a lower triangle L and a matrix B."""
     return dtrsm(1.0, L, B, lower=1)
-
-
-def cholesky_dense(A: Array) -> Array:
-    """Lower Cholesky factor, (d, d)."""
-    try:
-        return np.asarray(np.linalg.cholesky(A))
-    except np.linalg.LinAlgError:
-        raise NotPositiveDefiniteError("the matrix is not positive definite") from None
