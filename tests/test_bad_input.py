@@ -430,7 +430,6 @@ BAD_AUTO = [
     ("tol nan", partial(fit2, tol=np.nan), InvalidInputError, "tol must be positive; got nan"),
     ("tol infinite", partial(fit2, tol=np.inf), InvalidInputError, "tol must be positive; got inf"),
     ("tol text", partial(fit2, tol="small"), InvalidTypeError, "tol must be a positive number; got 'small'"),
-    ("tol none", partial(fit2, tol=None), InvalidTypeError, "tol must be a positive number; got None"),
     ("Auto tol", lambda: Auto(tol=0.0), InvalidInputError, "tol must be positive; got 0"),
     ("starts zero", partial(fit2, starts=0), InvalidInputError, "starts must be at least 1; got 0"),
     ("starts negative", partial(fit2, starts=-2), InvalidInputError, "starts must be at least 1; got -2"),

@@ -511,6 +511,8 @@ DAMAGE = {
     "lower bound nan": lambda p: named(p, {"lower_bound": float("nan")}),
     "converged text": lambda p: named(p, {"converged": "false"}),
     "no gap": lambda p: without_key(p, "gap"),
+    "no parameters": lambda p: without_key(p, "parameters"),
+    "no labels": lambda p: without_key(p, "labels"),
     "gap text": lambda p: named(p, {"gap": "small"}),
     "gap negative": lambda p: named(p, {"gap": -0.1}),
     "gap nan": lambda p: named(p, {"gap": float("nan")}),

@@ -1,9 +1,12 @@
 """Gaussian posterior approximations of any model, from log-likelihood evaluations alone."""
 
+from mgvbp import models as models
+from mgvbp import transforms as transforms
 from mgvbp.auto import Auto
 from mgvbp.diagnostics import Diagnosis
 from mgvbp.errors import (
     ConvergenceWarning,
+    DataUnavailableError,
     DivergenceError,
     EvaluationError,
     FileFormatError,
@@ -18,10 +21,13 @@ from mgvbp.errors import (
 from mgvbp.estimators import Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.fitting import fit
+from mgvbp.foreign import from_numpyro, from_pymc
 from mgvbp.gaussian import Gaussian
 from mgvbp.loading import load
+from mgvbp.marginal import Marginal, UnknownNameError
 from mgvbp.methods import MGVB, MGVBP, QBVI, Geodesic
 from mgvbp.optimizer import Optimizer, State
+from mgvbp.parameters import Model, Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Problem
 from mgvbp.trace import Trace
@@ -35,6 +41,7 @@ __all__ = [
     "Auto",
     "BlockDiagonal",
     "ConvergenceWarning",
+    "DataUnavailableError",
     "Diagnosis",
     "Diagonal",
     "DivergenceError",
@@ -45,18 +52,24 @@ __all__ = [
     "Geodesic",
     "InvalidInputError",
     "InvalidTypeError",
+    "Marginal",
     "MgvbpError",
     "MgvbpWarning",
     "MissingDependencyError",
+    "Model",
     "NonFiniteWarning",
     "NotPositiveDefiniteError",
     "Optimizer",
+    "Parameters",
     "Posterior",
     "Problem",
     "Regression",
     "Score",
     "State",
     "Trace",
+    "UnknownNameError",
     "fit",
+    "from_numpyro",
+    "from_pymc",
     "load",
 ]

@@ -48,6 +48,10 @@ class FileFormatError(MgvbpError, ValueError):
     """A file is not one that mgvbp wrote, is damaged, or comes from a version that cannot be read."""
 
 
+class DataUnavailableError(MgvbpError, OSError):
+    """The file of a data set is not here and cannot be had; the message says what to do."""
+
+
 class MissingDependencyError(MgvbpError, ImportError):
     """An optional package is needed and not installed; the message has the install command."""
 

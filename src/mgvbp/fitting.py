@@ -21,7 +21,7 @@ from mgvbp.loop import Callback, Patience, Run, Verdict, run
 from mgvbp.methods import Method, resolve_method
 from mgvbp.optimizer import STREAM, Info
 from mgvbp.posterior import Posterior
-from mgvbp.problem import LogLikelihood, Prior, Problem, log_prior
+from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
 from mgvbp.progress import progress_bar
 
 
@@ -39,7 +39,7 @@ def fit(
     initial_variance: ArrayLike | None = None,
     max_iterations: int | None = None,
     max_evaluations: int | None = None,
-    tol: float = 0.01,
+    tol: float | None = None,
     starts: int | ArrayLike = 1,
     vectorized: bool = True,
     rng: int | np.random.Generator = 0,
@@ -52,15 +52,18 @@ def fit(
     ----------
     log_likelihood : callable
         (S, d) array -> (S,) array, one value a row; with ``vectorized=False`` (d,) -> float.
-        With ``prior=None`` it is the whole log posterior density, up to a constant.
+        With ``prior=None`` it is the whole log posterior density, up to a constant. If it has an attribute
+        ``parameters``, as a `Model` and all of `mgvbp.models` have, the posterior knows them by name.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
+        A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
+        constrained scale (see `Parameters`).
     dim : int, optional
-        The number of parameters, where neither the prior nor ``initial_mean`` shows it.
+        The number of parameters, where neither their names, the prior nor ``initial_mean`` shows it.
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; ``MGVBP(step_size=..., ...)`` has others.
     family : {"full", "diagonal"} or BlockDiagonal
-        The structure of the covariance.
+        The structure of the covariance; blocks by index or, for named parameters, by name.
     estimator : {"auto", "h", "loglik", "regression"} or Estimator
         How the named methods estimate gradients; ``auto`` is regression where it is affordable, else h.
     draws : {"auto", "mc", "antithetic", "sobol"}
@@ -72,8 +75,8 @@ def fit(
         The variance to start with; 1 by default.
     max_iterations, max_evaluations : int, optional
         Limits; ``max_evaluations`` is never exceeded.
-    tol : float
-        For ``auto``: how many nats below its optimum the lower bound may be.
+    tol : float, optional
+        For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default.
     starts : int or array_like of shape (K, d)
         For ``auto``: how many starts to try, or their means. All are screened and the best goes on. The first is
         ``initial_mean``, the others are drawn from the prior if that is Gaussian, else from the initial Gaussian.
@@ -112,10 +115,15 @@ def fit(
     """
     if callback is not None and not callable(callback):
         raise InvalidTypeError(f"callback must be a function of an Iteration; got {callback!r}")
-    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian):
+    if tol is not None and method != "auto":
+        raise InvalidInputError(
+            "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
+        )
+    named = agreed_parameters(log_likelihood, prior) is not None
+    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
     problem = Problem(log_likelihood, prior, 0 if dim is None else positive_integer(dim, "dim"), vectorized)
-    structure = resolve_family(family, problem.dim)
+    structure = resolve_family(family, problem.dim, problem.labels)
     limit = None if max_iterations is None else positive_integer(max_iterations, "max_iterations")
     start: dict[str, Any] = {
         "family": structure,
@@ -123,7 +131,8 @@ def fit(
         "initial_variance": initial_variance,
         "rng": rng,
     }
-    automatic = method if isinstance(method, Auto) else Auto(tol) if method == "auto" else None
+    default = Auto() if tol is None else Auto(tol)
+    automatic = method if isinstance(method, Auto) else default if method == "auto" else None
     if automatic is not None and affordable(structure):
         if (estimator, draws, num_draws) != ("auto", "auto", None):
             raise InvalidInputError(
@@ -200,7 +209,7 @@ def _fit_auto(
         )
     if isinstance(optimizer, MultiStart) and optimizer.disagreement:
         _warn(optimizer.disagreement, ConvergenceWarning)
-    return _posterior(problem, outcome, "auto", "regression", gap=optimizer.gap, gap_se=optimizer.gap_se)
+    return _posterior(problem, outcome, "auto", "regression", optimizer.gap, optimizer.gap_se)
 
 
 def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -> list[Array]:
@@ -216,7 +225,12 @@ def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -
 
 
 def _posterior(
-    problem: Problem, outcome: Run, method: str, estimator: str, **certificate: float
+    problem: Problem,
+    outcome: Run,
+    method: str,
+    estimator: str,
+    gap: float | None = None,
+    gap_se: float | None = None,
 ) -> Posterior:
     trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
@@ -239,8 +253,11 @@ def _posterior(
         trace=trace,
         method=method,
         estimator=estimator,
+        gap=gap,
+        gap_se=gap_se,
+        parameters=problem.parameters,
         log_density=log_density,
-        **certificate,
+        pointwise=getattr(problem.log_likelihood, "pointwise", None),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mgvbp.checks import positive_integer
 from mgvbp.errors import FileFormatError, MgvbpError
 from mgvbp.families import BlockDiagonal, Full, resolve_family
+from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.storage import DAMAGE, read_archive
 from mgvbp.trace import TRACE_DTYPES, Trace
@@ -64,6 +65,8 @@ def load(path: str | PathLike[str]) -> Posterior:
             estimator=str(header["estimator"]),
             gap=_gap(header["gap"]),
             gap_se=_gap(header["gap_se"]),
+            parameters=_parameters(header["parameters"], family.dim),
+            labels=_labels(header["labels"], family.dim),
         )
     except (*DAMAGE, MgvbpError) as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
@@ -78,6 +81,23 @@ def _checked(array: Any, dtype: str, shape: tuple[int, ...], *, finite: bool = T
     if array.dtype.kind != "U" and (np.isnan(array).any() or (finite and np.isinf(array).any())):
         raise FileFormatError("an array holds values that are not finite")
     return array
+
+
+def _parameters(spec: Any, dim: int) -> Parameters | None:
+    parameters = None if spec is None else Parameters.from_spec(spec)
+    # before anything of that size is made: a few bytes can describe an array that fills the memory
+    if parameters is not None and parameters.dim != dim:
+        raise FileFormatError(
+            f"the named parameters make up {parameters.dim} numbers, but the mean has {dim}"
+        )
+    return parameters
+
+
+def _labels(labels: Any, dim: int) -> list[str]:
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not texts or len(labels) != dim or len(set(labels)) != dim:
+        raise FileFormatError(f"expected {dim} different labels")
+    return list(labels)
 
 
 def _gap(value: Any) -> float | None:

@@ -125,7 +125,7 @@ class Optimizer:
     ) -> None:
         self.method = method
         self.prior, self.dim = prior_and_dim(target)
-        self.family = resolve_family(family, self.dim)
+        self.family = resolve_family(family, self.dim, getattr(target, "labels", None))
         self.estimator = resolve_estimator(estimator, self.family, num_draws, draws)
         self.estimator.check_prior(self.prior)
         if num_draws is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ from mgvbp.diagnostics import Diagnosis, LogDensity, diagnose
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
+from mgvbp.marginal import Marginal, marginal
+from mgvbp.parameters import Parameters, indexed
+from mgvbp.problem import NamedParameters
 from mgvbp.storage import write_archive
 from mgvbp.trace import TRACE_DTYPES, Trace
 
@@ -38,6 +42,11 @@ class Posterior(Gaussian):
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
         and the standard deviation of that; None for the named methods.
+    parameters : Parameters or None
+        Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
+        its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
+    labels : tuple of str
+        A label for each entry of θ.
 
     Examples
     --------
@@ -61,7 +70,10 @@ class Posterior(Gaussian):
         estimator: str,
         gap: float | None = None,
         gap_se: float | None = None,
+        parameters: NamedParameters | None = None,
+        labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
+        pointwise: Callable[[Array], Array] | None = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -72,12 +84,37 @@ class Posterior(Gaussian):
         self.estimator = estimator
         self.gap = gap
         self.gap_se = gap_se
+        self.parameters = parameters
+        if parameters is not None:
+            labels = parameters.labels
+        self.labels = tuple(indexed("theta", (self.dim,)) if labels is None else labels)
         self._target = log_density
+        self._pointwise = pointwise
 
     @property
     def n_evaluations(self) -> int:
         """How many log-likelihood evaluations the run made."""
         return int(self.trace.n_evaluations[-1])
+
+    def __getitem__(self, name: str) -> Marginal:
+        """The distribution of a named parameter on its constrained scale."""
+        if self.parameters is None:
+            raise InvalidInputError(
+                f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
+                "mgvbp.models"
+            )
+        return marginal(self, self.parameters, name)
+
+    def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
+        """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
+
+        They are the rows of ``sample(n, rng)``, transformed; without named parameters, these rows as
+        ``theta``.
+        """
+        return self._named(self.sample(n, rng))
+
+    def _named(self, theta: Array) -> dict[str, Array]:
+        return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
 
     def diagnose(
         self,
@@ -103,15 +140,29 @@ class Posterior(Gaussian):
         return diagnose(self, target, num_draws, rng)
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
-        """Draws as an ArviZ DataTree: group ``posterior``, variable ``theta``, one chain."""
+        """Draws as an ArviZ DataTree, one chain.
+
+        Group ``posterior`` has what `draws` gives, and ``sample_stats`` the log density of q. With named
+        parameters ``unconstrained_posterior`` has θ, which the methods of `mgvbp.models` take; with a model
+        that has ``pointwise``, ``log_likelihood`` has ``num_draws`` values for each observation, for LOO.
+        """
         from arviz_base import from_dict
 
         theta = self.sample(num_draws, rng)
-        log_q = self.log_density(theta)
-        return from_dict({"posterior": {"theta": theta[None]}, "sample_stats": {"log_q": log_q[None]}})
+        groups = {"posterior": self._named(theta), "sample_stats": {"log_q": self.log_density(theta)}}
+        if self.parameters is not None:
+            groups["unconstrained_posterior"] = {"theta": theta}
+        if self._pointwise is not None:
+            groups["log_likelihood"] = {"y": self._pointwise(theta)}
+        return from_dict(
+            {group: {name: np.asarray(v)[None] for name, v in g.items()} for group, g in groups.items()}
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`."""
+        """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
+
+        Of parameters that are not a `mgvbp.Parameters` (of NumPyro and PyMC models) it keeps the labels.
+        """
         trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
         blocks = getattr(self.family, "blocks", None)
         meta = {
@@ -124,12 +175,16 @@ class Posterior(Gaussian):
             "estimator": self.estimator,
             "gap": self.gap,
             "gap_se": self.gap_se,
+            "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
+            "labels": self.labels,
         }
         write_archive(path, "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
 
     def summary(self) -> str:
-        """A table of means, standard deviations and central 95% intervals, under a heading on the run."""
-        std = self.std
+        """A table of means, standard deviations and central 95% intervals, under a heading on the run.
+
+        Named parameters appear on their constrained scale; see `Marginal` for how they are computed.
+        """
         dropped, reductions = int(self.trace.dropped.sum()), int(np.count_nonzero(self.trace.reductions))
         lines = [
             f"{self.method} ({self.estimator} estimator, {self.family.name} family), d = {self.dim}",
@@ -147,14 +202,29 @@ class Posterior(Gaussian):
                 if reductions
                 else []
             ),
+            *(["parameters on their constrained scale"] if self.parameters is not None else []),
             "",
-            f"{'parameter':<12}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}",
         ]
-        z = 1.959963984540054
-        for i, (m, s) in enumerate(zip(self.mean, std, strict=True)):
-            lines.append(f"{f'theta[{i}]':<12}{m:>12.5g}{s:>12.5g}{m - z * s:>12.5g}{m + z * s:>12.5g}")
+        rows = self._rows()
+        width = max(12, 2 + max(len(label) for label in rows))
+        lines.append(f"{'parameter':<{width}}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}")
+        lines += [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows.items()]
         return "\n".join(lines)
 
+    def _rows(self) -> dict[str, Array]:
+        """Mean, standard deviation and the ends of the central 95% interval of each number shown."""
+        if self.parameters is None:
+            z = 1.959963984540054 * self.std
+            columns = np.stack([self.mean, self.std, self.mean - z, self.mean + z], axis=-1)
+            return dict(zip(self.labels, columns, strict=True))
+        rows: dict[str, Array] = {}
+        for name in self.parameters.names:
+            entry = self[name]
+            columns = np.stack([entry.mean, entry.std, *entry.quantile([0.025, 0.975])], axis=-1)
+            rows |= zip(indexed(name, entry.shape), columns.reshape(-1, 4), strict=True)
+        return rows
+
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles go without the model, which is often not picklable."""
-        return {**self.__dict__, "_target": None}
+        """Pickles go without the model, which is often not picklable; see `save` for the parameters."""
+        parameters = self.parameters if isinstance(self.parameters, Parameters) else None
+        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,26 @@ class Prior(Protocol):
         """Log density at each row of ``theta``."""
 
 
+@runtime_checkable
+class NamedParameters(Protocol):
+    """What the entries of θ stand for: a `mgvbp.Parameters`, or what a model from elsewhere brings along."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names."""
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of θ: a name, or a name with an index in brackets."""
+
+    def constrain(self, theta: Array, /) -> dict[str, Array]:
+        """The values of each name, (S, *shape), at the rows of ``theta`` (S, d)."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A posterior to approximate.
@@ -35,8 +55,13 @@ class Problem:
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
     dim : int, optional
-        The number of parameters d; taken from a Gaussian prior.
+        The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool
+
+    Attributes
+    ----------
+    parameters : NamedParameters or None
+        The attribute ``parameters`` of the log-likelihood or of the prior, if one of them has it.
 
     Examples
     --------
@@ -49,6 +74,7 @@ class Problem:
     prior: Prior | None = None
     dim: int = 0
     vectorized: bool = True
+    parameters: NamedParameters | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
@@ -56,7 +82,13 @@ class Problem:
                 "log_likelihood must be a function of an (S, d) array; "
                 f"got {type(self.log_likelihood).__name__}"
             )
-        object.__setattr__(self, "dim", checked_dim(self.prior, self.dim))
+        object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
+        object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """A label for each parameter, if they have names."""
+        return None if self.parameters is None else self.parameters.labels
 
     def evaluate(self, theta: Array) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,); may hold non-finite values."""
@@ -67,13 +99,39 @@ class Problem:
         return checked_values(values, theta, "log_likelihood", advice="try vectorized=False")
 
 
-def checked_dim(prior: object, dim: int) -> int:
-    """The dimension that ``prior`` and ``dim`` agree on."""
+def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
+    """The named parameters of the log-likelihood or of the prior, which must not contradict each other."""
+    ours, theirs = (getattr(owner, "parameters", None) for owner in (log_likelihood, prior))
+    # anything else by that name is none of our business: the method of a PyTorch module, for one
+    first = ours if isinstance(ours, NamedParameters) else None
+    second = theirs if isinstance(theirs, NamedParameters) else None
+    if first is None or second is None:
+        return second if first is None else first
+    # those of models from elsewhere hold functions, which cannot be compared: the labels have to do
+    specs = [p.spec() for p in (first, second) if hasattr(p, "spec")]
+    if first.labels != second.labels or (len(specs) == 2 and specs[0] != specs[1]):
+        raise InvalidInputError(
+            f"the prior is one of other parameters than the model's: {second} against {first}"
+        )
+    return first
+
+
+def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
+    """The dimension that ``prior``, ``dim`` and ``parameters`` agree on."""
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
             "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
             f"got {type(prior).__name__}"
         )
+    if parameters is not None:
+        of_prior = prior.dim if isinstance(prior, Gaussian) else 0
+        for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
+            if given not in (0, parameters.dim):
+                raise InvalidInputError(
+                    f"{what} {given}, but the model has {parameters.dim} unconstrained parameters: "
+                    f"{', '.join(parameters.labels)}"
+                )
+        return parameters.dim
     if isinstance(prior, Gaussian):
         if dim not in (0, prior.dim):
             raise InvalidInputError(f"the prior has {prior.dim} parameters, but {dim} were asked for")

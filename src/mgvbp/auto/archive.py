@@ -28,8 +28,12 @@ class Archive:
 
     def add(self, q: Gaussian, theta: Array, values: Array) -> None:
         """Take in draws from ``q``."""
-        self._proposals.append((q, len(theta)))
-        earlier = np.logaddexp(self._log_mixture, math.log(len(theta)) + q.log_density_at(self.theta))
+        count = len(theta)
+        if self._proposals and self._proposals[-1][0] is q:
+            self._proposals[-1] = (q, self._proposals[-1][1] + count)
+        else:
+            self._proposals.append((q, count))
+        earlier = np.logaddexp(self._log_mixture, math.log(count) + q.log_density_at(self.theta))
         terms = [math.log(n) + proposal.log_density_at(theta) for proposal, n in self._proposals]
         self._log_mixture = np.concatenate([earlier, np.logaddexp.reduce(terms)])
         self.theta = np.concatenate([self.theta, theta])
@@ -44,17 +48,6 @@ class Archive:
             return np.zeros(len(log_weights))
         weights = np.exp(log_weights - largest)
         return np.asarray(weights / weights.sum())
-
-    def keep_last(self, num_draws: int) -> None:
-        """Forget all but the last proposals, as many as hold ``num_draws`` draws: the others are far away."""
-        kept, count = [], 0
-        while self._proposals and count < num_draws:
-            kept.append(self._proposals.pop())
-            count += kept[-1][1]
-        self._proposals = kept[::-1]
-        self.theta, self.values = self.theta[-count:], self.values[-count:]
-        terms = [math.log(n) + proposal.log_density_at(self.theta) for proposal, n in self._proposals]
-        self._log_mixture = np.logaddexp.reduce(terms)
 
 
 def effective_size(weights: Array) -> float:

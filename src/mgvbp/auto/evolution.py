@@ -7,9 +7,10 @@ runs until the values spread not much more than those of a Gaussian do. Equation
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from mgvbp._linalg import Array
 from mgvbp.families import Family, Full
@@ -17,6 +18,14 @@ from mgvbp.gaussian import Gaussian
 
 SPREAD = 1.5
 """In units of d/2 + 1, which is about what the best of some draws is above their median for a Gaussian."""
+
+
+class Generation(NamedTuple):
+    """Draws (size, d) with their values (size,), and what they were drawn from."""
+
+    q: Gaussian
+    theta: Array
+    values: Array
 
 
 class Evolution:
@@ -47,8 +56,7 @@ class Evolution:
         self._chi = math.sqrt(d) * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d))
         self._mean, self._sigma, self._C = np.zeros(d), 1.0, np.eye(d)
         self._path_sigma, self._path_c = np.zeros(d), np.zeros(d)
-        self.generation = 0
-        self._values: list[Array] = []
+        self.generations: list[Generation] = []
         self._decompose()
 
     def _decompose(self) -> None:
@@ -69,14 +77,16 @@ class Evolution:
         return self._origin + self._frame.family.from_frame(self._frame.factor, x)
 
     def ask(self, rng: np.random.Generator) -> Array:
-        """A generation, (size, d)."""
+        """The draws of the next generation, (size, d)."""
         z = rng.standard_normal((self.size, self.dim))
         self._y = (z * self._D) @ self._B.T
-        return self._place(self._mean + self._sigma * self._y)
+        self._theta = self._place(self._mean + self._sigma * self._y)
+        return self._theta
 
     def tell(self, values: Array) -> None:
         """Rank the generation and adapt."""
         d = self.dim
+        self.generations.append(Generation(self.gaussian, self._theta, values))
         y = self._y[np.argsort(-values, kind="stable")]
         parents = self._weights[: self.size // 2]
         step = parents @ y[: len(parents)]
@@ -85,9 +95,8 @@ class Evolution:
         self._path_sigma = (1.0 - self._c_sigma) * self._path_sigma + math.sqrt(
             self._c_sigma * (2.0 - self._c_sigma) * self._mu_eff
         ) * (whitening @ step)  # (43)
-        self.generation += 1
         length = float(np.linalg.norm(self._path_sigma))
-        settled = math.sqrt(1.0 - (1.0 - self._c_sigma) ** (2 * self.generation))
+        settled = math.sqrt(1.0 - (1.0 - self._c_sigma) ** (2 * len(self.generations)))
         moving = float(length / settled < (1.4 + 2.0 / (d + 1.0)) * self._chi)
         self._sigma *= math.exp(
             min(1.0, (self._c_sigma / self._damping) * (length / self._chi - 1.0))
@@ -107,15 +116,27 @@ class Evolution:
         )  # (47)
         self._C = 0.5 * (self._C + self._C.T)
         self._decompose()
-        self._values.append(values)
+
+    def last(self, num_draws: int) -> list[Generation]:
+        """The last generations, as many as hold ``num_draws`` draws."""
+        return self.generations[-math.ceil(num_draws / self.size) :]
 
     @property
     def arrived(self) -> bool:
         """Whether the last values spread no more than those of a Gaussian at its own draws."""
-        recent = self._values[-max(2, math.ceil(2 * self.dim / self.size)) :]
-        if self.generation < 3 or not np.isfinite(recent).all():
+        recent = [generation.values for generation in self.last(max(2 * self.size, 2 * self.dim))]
+        if len(self.generations) < 3 or not np.isfinite(recent).all():
             return False
         return bool(np.max(recent) - np.median(recent) < SPREAD * (self.dim / 2 + 1.0))
+
+
+def moments(theta: Array, family: Family) -> Gaussian:
+    """The Gaussian of ``family`` with the mean and, entry by entry, the precision of the draws."""
+    mean = theta.mean(axis=0)
+    R = np.linalg.qr((theta - mean) / math.sqrt(len(theta)), mode="r")  # covariance Rᵀ R
+    L = _lower(solve_triangular(R, np.eye(len(R))))
+    factor = L if isinstance(family, Full) else family.factor(precision=L @ L.T)
+    return Gaussian.from_factor(mean, factor, family)
 
 
 def project(q: Gaussian, family: Family) -> Gaussian:

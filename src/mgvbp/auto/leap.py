@@ -9,7 +9,6 @@ With step β the frame gets the precision :math:`F = I + 2\beta G` (the family's
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,10 @@ from mgvbp.auto.surface import Surface, solve_lower
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.gaussian import Gaussian
 
-SHRINK = 0.7
+STEPS = np.concatenate([[1.0, 0.9], 0.7 ** np.arange(1, 97)])
+"""Steps that are tried, the largest first."""
+MISS = 3.0
+"""Times the promised gain that an extrapolated surface may miss."""
 SMALLEST = 1e-12
 """Eigenvalue of F below which the surface is not believed: variances grow by at most 1/SMALLEST a step."""
 
@@ -35,42 +37,40 @@ class Leap:
     gain: float
 
 
-def propose(surface: Surface, radius: float) -> Leap | None:
-    """The largest of the steps 1, 0.7, 0.49, ... that stays within ``radius`` nats; None if there is none."""
-    beta = 1.0
-    while beta > 1e-15:
-        if (leap := _leap(surface, beta)) is not None and leap.kl <= radius:
-            return leap
-        beta *= SHRINK
+def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | None:
+    """The largest step that stays within ``radius`` nats, or within what the surface can be trusted with.
+
+    What a surface misses is mostly cubic: at t times the distance from the mean it is t³ times the residual.
+    ``extrapolate`` allows steps for which that is at most `MISS` times the promised gain.
+    """
+    q, g, G = surface.q, surface.g, surface.G
+    curvatures, U = np.linalg.eigh(G)
+    mask = q.family.mask
+    kept = curvatures if mask.all() else np.linalg.eigvalsh(np.where(mask, G, 0.0))
+    beta = STEPS[:, None]
+    H, F = 1.0 + 2.0 * beta * curvatures, 1.0 + 2.0 * beta * kept  # eigenvalues for each β
+    slopes = g @ U
+    with np.errstate(all="ignore"):
+        delta = beta * slopes / H
+        kl = 0.5 * (1.0 / F - 1.0 + np.log(F)).sum(axis=1) + 0.5 * np.square(delta).sum(axis=1)
+        gain = (delta * (slopes - curvatures * delta)).sum(axis=1) + (kept - kept / F).sum(axis=1) - kl
+        allowed = kl <= radius
+        if extrapolate:
+            allowed |= surface.residual * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
+    for k in np.flatnonzero(allowed & (H.min(axis=1) > SMALLEST) & (F.min(axis=1) > SMALLEST)):
+        if (q_next := _step(surface, float(STEPS[k]))) is not None:
+            return Leap(q_next, float(STEPS[k]), float(kl[k]), float(gain[k]))
     return None
 
 
-def _leap(surface: Surface, beta: float) -> Leap | None:
-    q, g, G = surface.q, surface.g, surface.G
-    d = q.dim
-    H = np.eye(d) + 2.0 * beta * G
-    F = np.where(q.family.mask, H, 0.0)
+def _step(surface: Surface, beta: float) -> Gaussian | None:
+    q = surface.q
+    H = np.eye(q.dim) + 2.0 * beta * surface.G
     try:
-        root_H, K = cholesky(H), cholesky(F)
-        factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(F)))
+        root = cholesky(H)
+        factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(H)))
     except NotPositiveDefiniteError:
         return None
-    if np.square(root_H.diagonal()).min() < SMALLEST:
-        return None
-    delta = beta * dtrsm(1.0, root_H, solve_lower(root_H, g[:, None]), lower=1, trans_a=1)[:, 0]
-    inverse = solve_lower(K, np.eye(d))
-    V = inverse.T @ inverse
-    half_log_det, trace, length = float(np.log(K.diagonal()).sum()), float(np.trace(V)), float(delta @ delta)
-    kl = 0.5 * (trace - d + length) + half_log_det
-    gain = (
-        g @ delta
-        - np.sum(G * V)
-        - delta @ G @ delta
-        + np.trace(G)
-        - 0.5 * (trace + length - d)
-        - half_log_det
-    )
+    delta = beta * dtrsm(1.0, root, solve_lower(root, surface.g[:, None]), lower=1, trans_a=1)[:, 0]
     mean = q.mean + q.family.from_frame(q.factor, delta)
-    if not (np.isfinite(mean).all() and math.isfinite(kl)):
-        return None
-    return Leap(Gaussian.from_factor(mean, factor, q.family), beta, kl, float(gain))
+    return Gaussian.from_factor(mean, factor, q.family) if np.isfinite(mean).all() else None

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.auto.archive import Archive, effective_size
-from mgvbp.auto.evolution import Evolution, project
+from mgvbp.auto.evolution import Evolution, moments, project
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.surface import Surface, fit_surface
 from mgvbp.checks import as_key, positive_integer, positive_number
@@ -48,7 +48,7 @@ MOST_BLURRED = 3
 """Refinements of a clipped surface before evolution takes over."""
 FLOOR = 10.0
 """Values more than this times d/2 + 1 nats below the best are raised to that where a surface predicts little."""
-FASTEST_GROWTH = 1.35
+FASTEST_GROWTH = 1.2
 """Most by which the effective sample size grows before the noise is looked at again."""
 
 
@@ -120,7 +120,7 @@ class AutoOptimizer:
     ) -> None:
         self.method = method
         self.prior, self.dim = prior_and_dim(target)
-        self.family = resolve_family(family, self.dim)
+        self.family = resolve_family(family, self.dim, getattr(target, "labels", None))
         full = Full(self.dim)
         self._basis = full if full.num_monomials <= FULL_LIMIT else self.family
         count = self._basis.num_monomials
@@ -190,18 +190,17 @@ class AutoOptimizer:
 
     def tell(self, values: ArrayLike) -> Info:
         """Take the values of the draws last asked for; decide what to draw next, or stop."""
-        self.ask()
-        theta = self._asked
-        assert theta is not None
+        theta = self._asked if self._asked is not None else self.ask()
         log_likelihood = checked_values(values, theta, "log_likelihood")
         with np.errstate(invalid="ignore"):
             density = log_likelihood + log_prior(self.prior, theta)
-        self._archive.add(self._source, theta, density)
+        if not self._evolution:
+            self._archive.add(self._source, theta, density)
         self._asked = None
         self.iteration += 1
         self.n_evaluations += len(theta)
         dropped = len(theta) - int(np.count_nonzero(np.isfinite(density)))
-        if not np.isfinite(self._archive.values.max()):
+        if not np.isfinite(self._archive.values.max()) and not np.isfinite(density).any():
             raise DivergenceError(
                 f"all {self.n_evaluations} draws so far have non-finite values (nan or inf): start where the "
                 "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
@@ -318,7 +317,7 @@ class AutoOptimizer:
             self._begin_evolution()
             return
         certain = self._failures == 0 and (surface.r2 > 0.99 or surface.residual < 0.3)
-        leap = propose(surface, math.inf if certain else self._radius)
+        leap = propose(surface, self._radius, extrapolate=certain)
         if leap is None:
             self._begin_evolution()
             return
@@ -392,14 +391,6 @@ class AutoOptimizer:
         self._evolutions += 1
         self.phase, self._surface, self._leap, self._blurred = "evolve", None, None, 0
 
-    def _predictable(self, q: Gaussian) -> bool:
-        """Whether the draws that there are already give a surface at ``q`` that predicts them."""
-        weights = self._archive.weights(q)
-        if effective_size(weights) < 1.2 * self._basis.num_monomials:
-            return False
-        surface = fit_surface(q, self._basis, self._archive.theta, self._archive.values, weights)
-        return surface is not None and not self._poor(surface)
-
     def _evolve(self, values: Array) -> None:
         evolution = self._evolution
         assert evolution is not None
@@ -407,10 +398,27 @@ class AutoOptimizer:
         if complete:
             evolution.tell(np.where(np.isfinite(values), values, -np.inf))
         exhausted = not complete or self.n_evaluations >= self.max_evaluations
-        q = project(evolution.gaussian, self.family)
-        if exhausted or evolution.arrived or self._predictable(q):
-            self._evolution = None
-            self._q = q
-            self._archive.keep_last(2 * self.least)
-            self._radius, self._failures, self._fills = self._first_radius, 0, 0
-            self._survey()
+        if exhausted or evolution.arrived:
+            q = project(evolution.gaussian, self.family)
+        elif (predictable := self._predictable(evolution)) is not None:
+            q = predictable
+        else:
+            return
+        self._evolution, self._q, self._archive = None, q, Archive(self.dim)
+        for generation in evolution.last(2 * self.least):
+            self._archive.add(*generation)
+        self._radius, self._failures, self._fills = self._first_radius, 0, 0
+        self._survey()
+
+    def _predictable(self, evolution: Evolution) -> Gaussian | None:
+        """The Gaussian with the moments of the last generations, if a surface there predicts their values."""
+        recent = evolution.last(self.least)
+        if sum(len(generation.values) for generation in recent) < self.least:
+            return None
+        theta = np.concatenate([generation.theta for generation in recent])
+        values = np.concatenate([generation.values for generation in recent])
+        if not np.isfinite(values).all():
+            return None
+        q = moments(theta, self.family)
+        surface = fit_surface(q, self._basis, theta, values, np.full(len(theta), 1.0 / len(theta)))
+        return q if surface is not None and not self._poor(surface) else None

@@ -13,11 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 from scipy.linalg.blas import dtrsm
 
 from mgvbp._linalg import Array, cholesky
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
+from mgvbp.auto.kriging import krige
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.estimators.regression import monomials
 from mgvbp.families import Family
@@ -27,6 +27,14 @@ ROOM = 0.65
 """Columns per effective draw up to which polynomials of higher degree are fitted alongside."""
 MOST_COLUMNS = 1000
 HIGHEST_DEGREE = 6
+SMOOTH_ABOVE = 0.002
+"""Nats of noise below which kriging is not worth its time."""
+SMOOTH_BELOW = 20.0
+"""Gap, in units of the noise, above which the next leap does not need it."""
+SMOOTH_DRAWS = 2500
+"""Draws above which it takes too long."""
+SMOOTH_CAUTION = 1.5
+"""Factor on the errors that kriging states: its draws are not independent of what they predict."""
 SINGULAR = 1e-9
 NEGLIGIBLE = 1e-9
 """Draws with a smaller share of the weight, relative to an equal share, are left out."""
@@ -61,8 +69,8 @@ class Surface:
 def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights: Array) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
-    Polynomials of higher degree are fitted alongside where there are draws enough, up to the degree that
-    leaves the least noise.
+    What a quadratic misses is taken out in several ways, of which the one with the least noise is used: by
+    polynomials of higher degree, where there are draws enough, and as a smooth random function.
     """
     keep = weights > NEGLIGIBLE / max(len(weights), 1)
     theta, values, weights = theta[keep], values[keep], weights[keep] / weights[keep].sum()
@@ -71,17 +79,19 @@ def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights
     eps = q.family.to_frame(q.factor, theta - q.mean)
     h = values - q.log_density_in_frame(eps)
     effective = 1.0 / float(weights @ weights)
-    sizes, Z = regressors(basis, eps, ROOM * effective)
     centre, root = float(weights @ h), np.sqrt(weights)
-    decomposition = qr(root[:, None] * Z, mode="economic", overwrite_a=True, check_finite=False)
-    Q, R = (np.asarray(factor, dtype=np.float64) for factor in decomposition)
+    sizes, Z = regressors(basis, eps, ROOM * effective)
+    Q, R = np.linalg.qr(root[:, None] * Z)
     pivots = np.abs(R.diagonal())
     sizes = [size for size in sizes if pivots[:size].min() > SINGULAR * pivots[:size].max()]
     response = root * (h - centre)
-    fits = [_Fit(q, basis, Q[:, :size], R[:size, :size], response) for size in sizes]
+    fits = [_least_squares(q, basis, Q[:, :size], R[:size, :size], response) for size in sizes]
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
+    if fit.noise > max(SMOOTH_ABOVE, fit.gap / SMOOTH_BELOW) and len(h) <= SMOOTH_DRAWS:
+        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
+        fit = min(fit, smooth or fit, key=lambda candidate: candidate.noise)
     spread = float(response @ response)
     if not abs(fit.coefficients[0]) <= 3.0 * math.sqrt(spread):
         return None  # the mean of h cannot be that far from its values
@@ -100,19 +110,35 @@ def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights
     )
 
 
-class _Fit:
-    """Least squares by the QR decomposition of weighted regressors, of which the basis comes first."""
+def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> _Fit:
+    """By the QR decomposition of weighted regressors, of which the basis comes first."""
+    rotated = Q.T @ response
+    leverage = np.einsum("np,np->n", Q, Q)
+    residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, 0.05)  # leave-one-out, times √w
+    rows = solve_lower(R.T, np.eye(len(R), basis.num_monomials)).T  # the basis's rows of R⁻¹
+    return _Fit(q, basis, rows @ rotated, rows @ (Q * residuals[:, None]).T, residuals)
 
-    def __init__(self, q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> None:
-        d, count, (i, j) = q.dim, basis.num_monomials, basis.pairs
-        rotated = Q.T @ response
-        leverage = np.einsum("np,np->n", Q, Q)
-        residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, 0.05)  # leave-one-out, times √w
-        rows = solve_lower(R.T, np.eye(len(R), count)).T  # the basis's rows of R⁻¹
-        self.coefficients = rows @ rotated
-        influence = rows @ (Q * residuals[:, None]).T  # of each draw on each coefficient
+
+def _kriging(
+    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array
+) -> _Fit | None:
+    kriging = krige(eps, Z, response, weights)
+    if kriging is None:
+        return None
+    errors = SMOOTH_CAUTION * kriging.influence * kriging.residuals
+    return _Fit(q, basis, kriging.coefficients, errors, np.sqrt(weights) * kriging.residuals)
+
+
+class _Fit:
+    """Coefficients (p,), the error that each draw contributes to them, (p, N), and √w times the residuals."""
+
+    def __init__(
+        self, q: Gaussian, basis: Family, coefficients: Array, errors: Array, residuals: Array
+    ) -> None:
+        d, (i, j) = q.dim, basis.pairs
+        self.coefficients = coefficients
         self.variance = float(residuals @ residuals)
-        self.intercept_se = float(np.linalg.norm(influence[0]))
+        self.intercept_se = float(np.linalg.norm(errors[0]))
         self.g, quadratic = self.coefficients[1 : 1 + d], np.zeros((d, d))
         quadratic[i, j] = -self.coefficients[1 + d :]
         self.G = 0.5 * (quadratic + quadratic.T)
@@ -129,8 +155,8 @@ class _Fit:
             linear = math.sqrt(0.5) * solve_lower(root_H, x[1 : 1 + d])
             return np.concatenate([linear, scale[:, None] * x[1 + d :][mine]])
 
-        errors = in_nats(influence)
-        covariance = errors @ errors.T
+        nats = in_nats(errors)
+        covariance = nats @ nats.T
         self.gap = float(np.sum(np.square(in_nats(self.coefficients[:, None]))))
         self.noise = float(np.trace(covariance))
         self.noise_sd = math.sqrt(2.0 * float(np.sum(np.square(covariance))))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +20,10 @@ class BlockDiagonal(Family):
 
     Parameters
     ----------
-    blocks : sequence of int, or sequence of sequences of int
+    blocks : sequence of int, or sequence of sequences of int or str
         Sizes of consecutive blocks, or the parameter indices of each block. Blocks need not be
-        contiguous; together they must hold each of 0, ..., d-1 once.
+        contiguous; together they must hold each of 0, ..., d-1 once. Or names, where the model has named
+        parameters: all of ``"beta"``, or one entry, ``"beta[0]"``.
 
     Examples
     --------
@@ -28,15 +31,46 @@ class BlockDiagonal(Family):
     9
     >>> BlockDiagonal([[0, 2], [1]]).num_monomials
     8
+    >>> BlockDiagonal([["sigma"], ["beta"]]).resolved(["beta[0]", "beta[1]", "sigma"])
+    BlockDiagonal([[2], [0, 1]])
     """
 
     name = "block"
 
-    def __init__(self, blocks: Sequence[int] | Sequence[Sequence[int]]) -> None:
-        self.blocks = _partition(blocks)
+    def __init__(self, blocks: Sequence[int] | Sequence[Sequence[int]] | Sequence[Sequence[str]]) -> None:
+        self.names = _names(blocks)
+        self.blocks = [] if self.names else _partition(blocks)
         self.dim = sum(len(block) for block in self.blocks)
         self._families = [Full(len(block)) for block in self.blocks]
         self._offsets = np.cumsum([0, *(len(block) ** 2 for block in self.blocks)])
+
+    def resolved(self, labels: Sequence[str] | None) -> BlockDiagonal:
+        """The blocks as indices, where they were given as names; ``labels`` are those of the parameters."""
+        if self.names is None:
+            return self
+        if labels is None:
+            raise InvalidInputError(
+                f"{self!r} has names, but the parameters have none: give indices, as in "
+                "BlockDiagonal([[0, 1], [2]]), or fit a model that has named parameters, such as a mgvbp.Model"
+            )
+        indices: dict[str, list[int]] = {}
+        for i, label in enumerate(labels):
+            for name in {label, label.partition("[")[0]}:
+                indices.setdefault(name, []).append(i)
+        if unknown := [name for block in self.names for name in block if name not in indices]:
+            raise InvalidInputError(
+                f"no parameter is called {', '.join(unknown)}; there are {', '.join(labels)}"
+            )
+        blocks = [[i for name in block for i in indices[name]] for block in self.names]
+        times = Counter(labels[i] for block in blocks for i in block)
+        missing = [label for label in labels if label not in times]
+        twice = [label for label in times if times[label] > 1]
+        if missing or twice:
+            raise InvalidInputError(
+                "the blocks must hold each parameter once: "
+                f"missing {', '.join(missing) or 'none'}, repeated {', '.join(twice) or 'none'}"
+            )
+        return BlockDiagonal(blocks)
 
     @cached_property
     def pairs(self) -> tuple[Indices, Indices]:
@@ -158,7 +192,7 @@ class BlockDiagonal(Family):
         return out
 
     def __repr__(self) -> str:
-        return f"BlockDiagonal({[block.tolist() for block in self.blocks]})"
+        return f"BlockDiagonal({self.names or [block.tolist() for block in self.blocks]})"
 
 
 def _restrict(value: Array | None, block: Indices) -> Array | None:
@@ -167,14 +201,25 @@ def _restrict(value: Array | None, block: Indices) -> Array | None:
     return value[block] if value.ndim == 1 else value[np.ix_(block, block)]
 
 
-def _partition(blocks: Sequence[int] | Sequence[Sequence[int]]) -> list[Indices]:
+def _names(blocks: object) -> list[list[str]] | None:
+    """``blocks`` as lists of names, if that is what they are."""
+    if not isinstance(blocks, Sequence) or any(
+        isinstance(b, str) or not isinstance(b, Sequence) for b in blocks
+    ):
+        return None
+    names = [list(block) for block in blocks]
+    texts = [isinstance(name, str) for block in names for name in block]
+    return names if texts and all(texts) and all(names) else None
+
+
+def _partition(blocks: Any) -> list[Indices]:
     try:
         arrays = [np.array(block) for block in blocks]
     except (TypeError, ValueError):
         raise InvalidTypeError(f"blocks must be a list of sizes or of index lists, not {blocks!r}") from None
     if not arrays or any(a.size == 0 or a.dtype.kind not in "iu" for a in arrays):
         raise InvalidInputError(
-            f"blocks must be non-empty lists of integers, or integer sizes; got {blocks!r}"
+            f"blocks must be non-empty lists of integers or of names, or integer sizes; got {blocks!r}"
         )
     if all(a.ndim == 0 for a in arrays):
         if min(int(a) for a in arrays) < 1:

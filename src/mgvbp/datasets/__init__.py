@@ -1,0 +1,28 @@
+"""The data sets of the paper's experiments and simulated ones of the same shapes.
+
+>>> from mgvbp import datasets
+>>> data = datasets.load("synthetic-har")
+>>> data
+Dataset('synthetic-har': 1680 rows to train, 421 to test; target 't', features 'y', 'w', 'm')
+>>> X, y = data.train[data.features], data.train[data.target]
+>>> X.shape, y.shape
+((1680, 3), (1680,))
+"""
+
+from mgvbp.datasets.catalogue import CATALOGUE, Entry, fetch, find, load, where
+from mgvbp.datasets.classification import Classification, labour
+from mgvbp.datasets.dataset import Dataset
+from mgvbp.datasets.files import cache_directory
+
+__all__ = [
+    "CATALOGUE",
+    "Classification",
+    "Dataset",
+    "Entry",
+    "cache_directory",
+    "fetch",
+    "find",
+    "labour",
+    "load",
+    "where",
+]

@@ -1,0 +1,175 @@
+"""What all models of a response given covariates share: checks, blocks of rows, predictive densities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from mgvbp._linalg import Array
+from mgvbp.checks import as_floats
+from mgvbp.errors import InvalidInputError
+from mgvbp.gaussian import frozen
+from mgvbp.parameters import Parameters
+
+BLOCK = 2**17
+"""Numbers (draws × rows) that are worked on at once: 1 MB an array, of which a few stay in cache."""
+DRAWS = 256
+"""Draws of a block, where there are more."""
+
+
+class RegressionModel(ABC):
+    """Responses ``y`` that are independent given the rows of ``X`` and the parameters θ.
+
+    A model is its log-likelihood: a function of an (S, d) array of draws of the unconstrained θ, ready for
+    `mgvbp.fit`. An intercept is a column of ones in ``X``; none is added.
+
+    Parameters
+    ----------
+    X : array_like of shape (N, k)
+    y : array_like of shape (N,)
+    names : sequence of str, optional
+        A label for each column of ``X``; ``x0``, ``x1``, ... by default.
+
+    Attributes
+    ----------
+    X : ndarray of shape (N, k)
+    y : ndarray of shape (N,)
+    names : tuple of str
+    parameters : Parameters
+        Names, shapes and constraints of what θ stands for.
+    """
+
+    X: Array
+    y: Array
+    names: tuple[str, ...]
+    parameters: Parameters
+
+    def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
+        self.X = frozen(np.array(checked_design(X), order="C"))
+        self.names = checked_names(names, self.X.shape[1])
+        self.y = frozen(self._checked_response(y, len(self.X)).copy())
+        self.parameters = self._parameters()
+        self._design = self.X  # what the blocks of rows are cut from
+
+    def __call__(self, theta: ArrayLike) -> Array:
+        """Log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
+        return self._log_likelihood(self._checked_draws(theta))
+
+    def pointwise(self, theta: ArrayLike) -> Array:
+        """Log-likelihood of each observation, (S, d) -> (S, N): what WAIC and LOO need."""
+        draws = self._checked_draws(theta)
+        values = np.empty((len(draws), len(self.y)))
+        for some, rows in blocks(*values.shape):
+            values[some, rows] = self._log_density(draws[some], self._design[rows], self.y[rows])
+        return values
+
+    def predictive(self, theta: ArrayLike, X: ArrayLike) -> Array:
+        """The mean of the response at new rows for each draw, (S, d) and (M, k) -> (S, M)."""
+        return self._predictive(self._checked_draws(theta), self._checked_rows(X))
+
+    def log_predictive_density(self, theta: ArrayLike, X: ArrayLike, y: ArrayLike) -> Array:
+        """``log mean_s p(y_i | x_i, θ_s)`` of each new observation; (S, d), (M, k) and (M,) -> (M,)."""
+        design = self._checked_rows(X)
+        return self._log_mean_density(theta, design, self._checked_response(y, len(design), new=True))
+
+    def _log_mean_density(self, theta: ArrayLike, X: Array, y: Array) -> Array:
+        draws = self._checked_draws(theta)
+        step = max(1, BLOCK // len(draws))
+        values = [
+            logsumexp(self._log_density(draws, X[i : i + step], y[i : i + step]), axis=0)
+            for i in range(0, len(y), step)
+        ]
+        return np.asarray(np.concatenate(values) - np.log(len(draws)))
+
+    def _log_likelihood(self, theta: Array) -> Array:
+        """The sum of `_log_density` over the rows, in blocks; models with a shorter way override it."""
+        total = np.zeros(len(theta))
+        for some, rows in blocks(len(theta), len(self.y)):
+            total[some] += self._log_density(theta[some], self._design[rows], self.y[rows]).sum(axis=1)
+        return total
+
+    @abstractmethod
+    def _parameters(self) -> Parameters:
+        """What θ stands for; ``X`` and ``y`` are set."""
+
+    @abstractmethod
+    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
+        """``y`` as (n,) floats of this model's support; ``new`` where it is to be predicted."""
+
+    @abstractmethod
+    def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
+        """``log p(y_i | x_i, θ_s)``; (S, d), (n, k) and (n,) -> (S, n)."""
+
+    @abstractmethod
+    def _predictive(self, theta: Array, X: Array) -> Array: ...
+
+    def _checked_draws(self, theta: ArrayLike) -> Array:
+        draws = np.asarray(theta, dtype=np.float64)
+        if draws.ndim != 2 or draws.shape[1] != self.parameters.dim or len(draws) == 0:
+            raise InvalidInputError(
+                f"theta has shape {draws.shape}; expected (S, {self.parameters.dim}): "
+                f"{', '.join(self.parameters.labels)}"
+            )
+        return draws
+
+    def _checked_rows(self, X: ArrayLike) -> Array:
+        design = checked_design(X)
+        if design.shape[1] != len(self.names):
+            raise InvalidInputError(
+                f"X has {design.shape[1]} columns; the model was given {len(self.names)}: "
+                f"{', '.join(self.names)}"
+            )
+        return design
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.y)} rows, {len(self.names)} columns)"
+
+
+def blocks(draws: int, rows: int, numbers: int = 1) -> Iterator[tuple[slice, slice]]:
+    """Slices of draws and rows that cover all pairs, of about `BLOCK` numbers at ``numbers`` a pair."""
+    height = max(1, BLOCK // (min(draws, DRAWS) * numbers))
+    for s in range(0, draws, DRAWS):
+        for i in range(0, rows, height):
+            yield slice(s, s + DRAWS), slice(i, i + height)
+
+
+def checked_design(X: ArrayLike) -> Array:
+    """``X`` as a finite (N, k) array with at least one row and one column."""
+    design = as_floats(X, "X")
+    if design.ndim != 2:
+        advice = "; one column is X[:, None]" if design.ndim == 1 else ""
+        raise InvalidInputError(f"X has shape {design.shape}; expected (N, k), rows of covariates{advice}")
+    if design.size == 0:
+        raise InvalidInputError(f"X is empty: shape {design.shape}; expected at least one row and one column")
+    return design
+
+
+def checked_response(y: ArrayLike, n: int) -> Array:
+    """``y`` as ``n`` finite numbers."""
+    response = as_floats(y, "y")
+    if response.shape != (n,):
+        raise InvalidInputError(
+            f"y has shape {response.shape}; expected ({n},), one number for each row of X"
+        )
+    return response
+
+
+def checked_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
+    """One label for each of ``k`` columns."""
+    if names is None:
+        return tuple(f"x{j}" for j in range(k))
+    labels = (names,) if isinstance(names, str) else tuple(names)
+    if len(labels) != k or len(set(labels)) != k or not all(isinstance(label, str) for label in labels):
+        raise InvalidInputError(
+            f"names must be {k} different strings, one for each column of X; got {names!r}"
+        )
+    return labels
+
+
+def first_bad(bad: NDArray[np.bool_]) -> int:
+    """The index of the first true entry, for error messages."""
+    return int(np.argmax(bad))

@@ -1,0 +1,102 @@
+"""Multinomial (softmax) regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_softmax, softmax
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.logistic import sum_log
+from mgvbp.parameters import Parameters
+from mgvbp.transforms import Real
+
+
+class MultinomialRegression(RegressionModel):
+    """Labels 0, ..., K − 1 with ``P(y_i = c) ∝ exp(x_iᵀβ_c)``; θ = β, whose columns are β_1, ..., β_{K−1}.
+
+    Class 0 is the reference, ``β_0 = 0``: the coefficients are identified, and with two classes the model is
+    `LogisticRegression`. See `RegressionModel` for the arguments. `predictive` gives the probabilities of all
+    classes, (S, M, K).
+
+    Attributes
+    ----------
+    num_classes : int
+        The number of classes K: the largest label is K − 1.
+
+    Examples
+    --------
+    >>> model = MultinomialRegression([[1.0], [1.0], [1.0], [1.0]], [0, 1, 2, 2])
+    >>> model.parameters.labels
+    ('beta[0,0]', 'beta[0,1]')
+    >>> model.predictive([[0.0, np.log(2.0)]], [[1.0]])
+    array([[[0.25, 0.25, 0.5 ]]])
+    """
+
+    def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
+        super().__init__(X, y, names)
+        # Σ_i x_iᵀβ_{y_i} = Σ_c β_cᵀ Σ_i x_i 1[y_i = c]
+        self._sums = (self.X.T @ (self.y[:, None] == np.arange(1, self.num_classes))).ravel()
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes K."""
+        return int(self.y.max()) + 1
+
+    def _parameters(self) -> Parameters:
+        return Parameters(beta=Real(self.X.shape[1], self.num_classes - 1))
+
+    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
+        labels = checked_response(y, n)
+        bad = (labels < 0.0) | (labels != np.floor(labels))
+        if new:
+            bad |= labels >= self.num_classes
+        if bad.any():
+            i = first_bad(bad)
+            last = f"{self.num_classes - 1}" if new else "K − 1"
+            raise InvalidInputError(f"y must hold labels 0, 1, ..., {last}; got {labels[i]:g} in row {i}")
+        present = np.unique(labels)
+        if not new and len(present) == 1:
+            raise InvalidInputError(f"y has one class only: all {n} labels are {labels[0]:g}")
+        if not new and present[-1] != len(present) - 1:
+            raise InvalidInputError(
+                f"y has {len(present)} different labels, the largest {present[-1]:g}: each of 0, ..., K − 1 "
+                "must occur; np.unique(y, return_inverse=True)[1] relabels"
+            )
+        return labels
+
+    def _log_likelihood(self, theta: Array) -> Array:
+        total = np.asarray(theta @ self._sums)
+        beta = theta.reshape(len(theta), self.X.shape[1], -1)
+        for draws, rows in blocks(len(theta), len(self.y), self.num_classes - 1):
+            total[draws] -= sum_log_normaliser(self.X[rows], beta[draws])
+        return total
+
+    def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
+        return np.asarray(
+            log_softmax(self._scores(theta, X), axis=2)[:, np.arange(len(y)), y.astype(np.intp)]
+        )
+
+    def _predictive(self, theta: Array, X: Array) -> Array:
+        return np.asarray(softmax(self._scores(theta, X), axis=2))
+
+    def _scores(self, theta: Array, X: Array) -> Array:
+        """``x_iᵀβ_c`` for all classes, (S, n, K); 0 for the reference."""
+        scores = X @ theta.reshape(len(theta), X.shape[1], -1)
+        return np.concatenate([np.zeros((*scores.shape[:2], 1)), scores], axis=2)
+
+
+def sum_log_normaliser(X: Array, beta: Array) -> Array:
+    """``Σ_i log(1 + Σ_c exp(x_iᵀβ_c))``, (n, k) and (S, k, K − 1) -> (S,); see `sum_log_expit`."""
+    S, k, others = beta.shape
+    scores = (X @ beta.transpose(1, 2, 0).reshape(k, others * S)).reshape(len(X), others, S)
+    top = np.maximum(scores.max(axis=1), 0.0)
+    scores -= top[:, None]
+    np.exp(scores, out=scores)
+    # the largest of the K terms is 1
+    terms = scores.sum(axis=1) + np.exp(-top)
+    return np.asarray(top.sum(axis=0) + sum_log(terms, largest=others + 1.0))

@@ -1,0 +1,14 @@
+"""scikit-learn estimators whose predictions average over the posterior (``pip install 'mgvbp[sklearn]'``)."""
+
+from importlib.util import find_spec
+
+from mgvbp.errors import MissingDependencyError
+
+if find_spec("sklearn") is None:  # the package of that name, not this one
+    raise MissingDependencyError("mgvbp.sklearn needs the package scikit-learn: pip install 'mgvbp[sklearn]'")
+
+from mgvbp.sklearn.classifier import BayesianLogisticRegression
+from mgvbp.sklearn.linear import BayesianLinearRegression
+from mgvbp.sklearn.poisson import BayesianPoissonRegressor
+
+__all__ = ["BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegressor"]

@@ -1,0 +1,89 @@
+"""What the estimators share: their parameters, scaled features, and the linear predictor's distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
+
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer, positive_number
+from mgvbp.errors import InvalidTypeError
+from mgvbp.families import Family, resolve_family
+from mgvbp.gaussian import Gaussian
+from mgvbp.posterior import Posterior
+from mgvbp.sklearn.exact import Likelihood, fit_exact
+from mgvbp.sklearn.scaling import Scaling
+
+
+class BayesianRegression(BaseEstimator):  # type: ignore[misc]
+    """A regression whose coefficients have a Gaussian posterior.
+
+    Inside, features are centred and scaled to unit standard deviation and a column of ones comes first.
+    """
+
+    def __init__(
+        self,
+        *,
+        prior_variance: float = 6.25,
+        fit_intercept: bool = True,
+        family: str | Family = "full",
+        tol: float = 1e-4,
+        max_iter: int = 200,
+    ) -> None:
+        self.prior_variance = prior_variance
+        self.fit_intercept = fit_intercept
+        self.family = family
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Array, Any]:
+        """Features and responses as arrays, and the parameters looked at; sets the scaling of the features."""
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InvalidTypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}")
+        positive_number(self.prior_variance, "prior_variance")
+        features, response = validate_data(self, X, y, dtype=np.float64, **options)
+        self._scaling = Scaling.of(features, centre=self.fit_intercept)
+        return self._design(features), response
+
+    def _design(self, features: Array) -> Array:
+        """Scaled features (N, k), after a column of ones if there is an intercept."""
+        scaled = self._scaling(features)
+        return np.column_stack([np.ones(len(scaled)), scaled]) if self.fit_intercept else scaled
+
+    def _new_design(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return self._design(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _fit_posterior(self, likelihood: Likelihood, prior: Gaussian) -> Posterior:
+        parameters = likelihood.model.parameters
+        posterior = fit_exact(
+            likelihood,
+            prior,
+            family=resolve_family(self.family, parameters.dim, parameters.labels),
+            tol=positive_number(self.tol, "tol"),
+            max_iter=positive_integer(self.max_iter, "max_iter"),
+        )
+        self.posterior_ = posterior
+        self.lower_bound_ = posterior.lower_bound
+        self.n_iter_ = len(posterior.trace)
+        return posterior
+
+    def _split(self, beta: Array) -> tuple[Array, Array]:
+        """Slopes and intercept in the units of X of a β (k, ...) in those of the design."""
+        scale = self._scaling.scale.reshape(-1, *[1] * (beta.ndim - 1))
+        if not self.fit_intercept:
+            return beta / scale, np.zeros(beta.shape[1:])
+        slopes = beta[1:] / scale
+        return slopes, np.asarray(beta[0] - np.tensordot(self._scaling.location, slopes, axes=1))
+
+    def _predictor(self, X: Any) -> tuple[Array, Array]:
+        """Posterior means and variances of ``xᵀβ``, for β at the front of θ, each (M,)."""
+        design = self._new_design(X)
+        q = self.posterior_
+        padded = np.zeros((len(design), q.dim))
+        padded[:, : design.shape[1]] = design
+        whitened = q.family.solve(q.factor, padded)  # xᵀΣx = ‖L⁻¹x‖²
+        return np.asarray(padded @ q.mean), np.asarray(np.einsum("md,md->m", whitened, whitened))

@@ -1,0 +1,177 @@
+r"""The best Gaussian of a regression, with expectations in closed form or by quadrature instead of draws.
+
+`mgvbp.fit` estimates the gradients of the lower bound from log-likelihoods at draws. A regression's log-likelihood
+is a sum of functions of linear predictors :math:`x_i^\top β`, whose expectations under :math:`q = N(μ, P^{-1})` are
+low-dimensional integrals. So the same natural-gradient step can be taken without noise (Opper and Archambeau 2009):
+
+.. math::
+    P^+ = (1 - ρ) P + ρ\, E_q[-∇^2 h], \qquad μ^+ = μ + ρ\, (P^+)^{-1} E_q[∇h], \qquad h = \log p(y, θ),
+
+restricted to the entries of P that the family has. ρ is 1, halved while the bound would fall.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError
+from mgvbp.families import Family
+from mgvbp.gaussian import LOG_2PI, Gaussian
+from mgvbp.models.base import RegressionModel
+from mgvbp.posterior import Posterior
+from mgvbp.trace import TRACE_DTYPES, Trace
+
+SHORTEST = 2.0**-20
+"""A step that would have to be shorter means that the bound no longer rises in double precision."""
+
+
+class Expectations(NamedTuple):
+    """``E_q[f]``, ``E_q[∇f]`` (d,) and ``E_q[−∇²f]`` (d, d)."""
+
+    value: float
+    gradient: Array
+    curvature: Array
+
+
+class Likelihood(ABC):
+    """A model whose expectations under a Gaussian are known."""
+
+    model: RegressionModel
+    error: float = 0.0
+    """Nats by which the expected value may be off, and the bound seem to fall where it rises."""
+
+    @abstractmethod
+    def expectations(self, mean: Array, covariance: Array) -> Expectations:
+        """Those of the log-likelihood under N(mean, covariance); a covariance of 0 gives the plain derivatives."""
+
+    def start(self) -> tuple[Array, Array]:
+        """A mean to start from, and an information matrix there that is not negative."""
+        zero = np.zeros(self.model.parameters.dim)
+        return zero, self.expectations(zero, np.zeros((len(zero), len(zero)))).curvature
+
+    def __call__(self, theta: Array) -> Array:
+        """The log-likelihood, (S, d) -> (S,)."""
+        return self.model(theta)
+
+
+class Iterate(NamedTuple):
+    """A Gaussian, its lower bound, the expectations of h under it, and the step that led to it."""
+
+    q: Gaussian
+    bound: float
+    h: Expectations
+    step: float
+
+    @property
+    def gap(self) -> float:
+        """Nats to the optimum, to second order: ``½‖g‖² + ‖G‖²`` for the whitened gradients."""
+        family, L = self.q.family, self.q.factor
+        g = family.solve(L, self.h.gradient)
+        G = 0.5 * family.shift(family.whiten(L, family.from_dense(self.h.curvature)), -1.0)
+        return float(0.5 * g @ g + np.square(G).sum())
+
+
+def fit_exact(
+    likelihood: Likelihood, prior: Gaussian, *, family: Family, tol: float, max_iter: int
+) -> Posterior:
+    """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats."""
+    mean, information = likelihood.start()
+    factor = family.factor(precision=information + prior.precision)
+    path = [iterate(likelihood, prior, Gaussian.from_factor(mean, factor, family), 1.0)]
+    while path[-1].gap > tol and len(path) <= max_iter:
+        following = ascended(likelihood, prior, path[-1])
+        if following is None:
+            break
+        path.append(following)
+    gap = path[-1].gap
+    converged = gap <= tol
+    reason = f"the lower bound is within {tol:g} nats of its maximum"
+    if not converged:
+        reason = f"reached max_iter = {max_iter}" if len(path) > max_iter else "the bound no longer rises"
+        warnings.warn(
+            f"not converged, {reason}: the lower bound may be {gap:.2g} nats below its maximum; try a larger "
+            "max_iter or tol, or a smaller prior_variance",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    q = path[-1].q
+    return Posterior(
+        q.mean,
+        q.factor,
+        q.family,
+        lower_bound=path[-1].bound,
+        converged=converged,
+        stop_reason=reason,
+        trace=record(path),
+        method="natural gradient",
+        estimator="exact",
+        gap=gap,
+        gap_se=0.0,
+        parameters=likelihood.model.parameters,
+        log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
+        pointwise=likelihood.model.pointwise,
+    )
+
+
+def ascended(likelihood: Likelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
+    """The next iterate, whose bound is larger; None if there is none in this direction."""
+    family, precision, step = at.q.family, at.q.precision, 1.0
+    while step > SHORTEST:
+        target = (1.0 - step) * precision + step * at.h.curvature
+        try:
+            L = family.factor(precision=target)
+        except NotPositiveDefiniteError:
+            step *= 0.5
+            continue
+        mean = at.q.mean + step * family.from_frame(L, family.solve(L, at.h.gradient))
+        following = iterate(likelihood, prior, Gaussian.from_factor(mean, L, family), step)
+        slack = likelihood.error if following.gap < at.gap else 0.0
+        if following.bound > at.bound - slack:
+            return following
+        step *= 0.5
+    return None
+
+
+def iterate(likelihood: Likelihood, prior: Gaussian, q: Gaussian, step: float) -> Iterate:
+    """Evaluate the bound ``E_q[h] + entropy`` and its gradients at ``q``."""
+    h = expectations(likelihood, prior, q.mean, q.covariance)
+    entropy = 0.5 * q.dim * (1.0 + LOG_2PI) - np.log(q.family.diagonal(q.factor)).sum()
+    return Iterate(q, float(h.value + entropy), h, step)
+
+
+def expectations(likelihood: Likelihood, prior: Gaussian, mean: Array, covariance: Array) -> Expectations:
+    """Those of h, the log-likelihood and the Gaussian log prior."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a step too far: its bound is −inf or nan
+        f = likelihood.expectations(mean, covariance)
+    P = prior.precision
+    deviation = mean - prior.mean
+    spread = np.einsum("ij,ij->", P, covariance)
+    log_prior = prior.log_density(mean[None])[0] - 0.5 * spread
+    return Expectations(float(f.value + log_prior), f.gradient - P @ deviation, f.curvature + P)
+
+
+def record(path: list[Iterate]) -> Trace:
+    """The trace of a run that made no draws."""
+    bounds = np.array([iterate.bound for iterate in path])
+    columns = {
+        "phase": ["step"] * len(path),
+        "lower_bound": bounds,
+        "smoothed": bounds,
+        "gap": [iterate.gap for iterate in path],
+        "step_size": [iterate.step for iterate in path],
+        "radius": np.full(len(path), np.inf),
+    }
+    zeros = np.zeros(len(path))
+    return Trace(
+        **{name: np.asarray(columns.get(name, zeros), dtype) for name, dtype in TRACE_DTYPES.items()}
+    )
+
+
+def variances(X: Array, covariance: Array) -> Array:
+    """``x_iᵀ Σ x_i`` of each row, (n, k) and (k, k) -> (n,)."""
+    return np.asarray(np.einsum("ni,ni->n", X @ covariance, X))

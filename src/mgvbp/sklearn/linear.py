@@ -1,0 +1,136 @@
+"""Linear regression with normal errors."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
+
+from mgvbp._linalg import Array
+from mgvbp.gaussian import Gaussian
+from mgvbp.models import LinearRegression
+from mgvbp.models.linear import HALF_LOG_2PI
+from mgvbp.sklearn.base import BayesianRegression
+from mgvbp.sklearn.exact import Expectations, Likelihood
+from mgvbp.sklearn.scaling import Scaling
+
+LOG_NOISE_VARIANCE = 1.0
+NOISE_FLOOR = 1e-4
+
+
+class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+    """Linear regression with a posterior of the coefficients and of the noise.
+
+    ``y = w + xᵀb + σε``. The priors are on scaled data, features and y having mean 0 and standard deviation 1:
+    normal with variance ``prior_variance`` for each coefficient and the intercept, standard normal for log σ,
+    which puts σ between 1/7 and 7 standard deviations of y with 95%. (Residuals below 1e-4 of it are taken for
+    rounding, so that an exact fit has a posterior, too.)
+
+    Parameters
+    ----------
+    prior_variance : float
+        6.25 by default: vague, since 1 would be a feature that explains y alone.
+    fit_intercept : bool
+        If False, data are not centred and are scaled by their root mean squares.
+    family : {"full", "diagonal"} or BlockDiagonal
+        The structure of the posterior's covariance. θ is the intercept, the coefficients, log σ.
+    tol : float
+        How many nats below its optimum the lower bound may be.
+    max_iter : int
+        Limit on the number of iterations; usually there are fewer than 20.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior means in the units of X and y.
+    intercept_ : float
+    posterior_ : Posterior
+        Of θ, for the scaled data.
+    lower_bound_ : float
+        Lower bound of the log evidence of the scaled y.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has names of type str.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> regressor = BayesianLinearRegression().fit(X, y)
+    >>> mean, std = regressor.predict(X[:2], return_std=True)
+    >>> mean.round(), std.round()
+    (array([206.,  69.]), array([55., 55.]))
+    """
+
+    coef_: Array
+    intercept_: float
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to features X (N, n_features) and responses y (N,)."""
+        design, response = self._checked(X, y, y_numeric=True)
+        response = response.astype(np.float64)
+        self._response = Scaling.of(response, centre=self.fit_intercept)
+        scaled = self._response(response)
+        columns = design.shape[1]
+        variances = np.append(np.full(columns, float(self.prior_variance)), LOG_NOISE_VARIANCE)
+        likelihood = NormalErrors(LinearRegression(design, scaled), float(self.prior_variance))
+        posterior = self._fit_posterior(likelihood, Gaussian(variance=variances))
+        slopes, intercept = self._split(posterior.mean[:-1])
+        self.coef_ = slopes * self._response.scale
+        self.intercept_ = float(self._response.location + intercept * self._response.scale)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means (M,) of new responses; with ``return_std`` also their standard deviations, noise included."""
+        mean, variance = self._predictor(X)
+        predicted = self._response.location + self._response.scale * mean
+        if not return_std:
+            return predicted
+        psi, std = self.posterior_.mean[-1], self.posterior_.std[-1]
+        noise = np.exp(2.0 * psi + 2.0 * std**2)  # E[σ²], log σ being normal
+        return predicted, self._response.scale * np.sqrt(variance + noise)
+
+
+class NormalErrors(Likelihood):
+    """The likelihood, and a factor ``exp(−½ (1e-4 / σ)²)`` that is 1 unless the fit is exact.
+
+    There the likelihood by itself grows without bound as σ goes to 0. With ψ = log σ and the weight
+    ``w = E[exp(−2ψ)]``, ``E[exp(−2ψ) f(β)] = w E[f(β̃)]``, where β̃ is β with its mean moved by −2 Cov(β, ψ).
+    """
+
+    def __init__(self, model: LinearRegression, prior_variance: float) -> None:
+        self.model = model
+        self.prior_variance = prior_variance
+        self.gram = model.X.T @ model.X
+
+    def __call__(self, theta: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return self.model(theta) - 0.5 * NOISE_FLOOR**2 * np.exp(-2.0 * theta[:, -1])
+
+    def start(self) -> tuple[Array, Array]:
+        """Ridge regression and its noise, in turns, and the Fisher information, in which β and ψ do not mix."""
+        X, y = self.model.X, self.model.y
+        variance = 1.0
+        for _ in range(10):
+            ridge = self.gram + np.eye(len(self.gram)) * (variance / self.prior_variance)
+            beta = np.linalg.solve(ridge, X.T @ y)
+            variance = np.mean((y - X @ beta) ** 2) + NOISE_FLOOR**2
+        information = np.diag(np.append(np.zeros(len(beta)), 2.0 * len(y)))
+        information[:-1, :-1] = self.gram / variance
+        return np.append(beta, 0.5 * np.log(variance)), information
+
+    def expectations(self, mean: Array, covariance: Array) -> Expectations:
+        X, y = self.model.X, self.model.y
+        psi, weight = mean[-1], np.exp(2.0 * covariance[-1, -1] - 2.0 * mean[-1])
+        residual = y - X @ (mean[:-1] - 2.0 * covariance[:-1, -1])
+        spread = np.einsum("ij,ij->", self.gram, covariance[:-1, :-1])
+        squares = weight * (residual @ residual + spread + NOISE_FLOOR**2)
+        slope = weight * (X.T @ residual)
+        curvature = np.empty_like(covariance)
+        curvature[:-1, :-1] = weight * self.gram
+        curvature[-1, :-1] = curvature[:-1, -1] = 2.0 * slope
+        curvature[-1, -1] = 2.0 * squares
+        value = -0.5 * squares - len(y) * (psi + HALF_LOG_2PI)
+        return Expectations(value, np.append(slope, squares - len(y)), curvature)

@@ -1,0 +1,126 @@
+"""Poisson regression with a log link."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
+from sklearn.metrics import d2_tweedie_score  # type: ignore[import-untyped]
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.gaussian import Gaussian
+from mgvbp.models import PoissonRegression
+from mgvbp.models.base import checked_response
+from mgvbp.sklearn.base import BayesianRegression
+from mgvbp.sklearn.exact import Expectations, Likelihood, variances
+
+
+class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+    """Poisson regression that averages its means over the posterior.
+
+    ``y ~ Poisson(ȳ exp(w + xᵀb))`` with ȳ the mean of y. The prior of each coefficient, for features scaled to
+    unit standard deviation, and of the intercept w, that at the means of the features, is normal with mean 0 and
+    variance ``prior_variance``. As in scikit-learn's ``PoissonRegressor``, y may be any numbers that are not
+    negative, such as counts over a time; those that are no counts make the likelihood a quasi-likelihood.
+
+    Parameters
+    ----------
+    prior_variance : float
+        6.25 by default (a standard deviation of 2.5): a feature that is one standard deviation higher is not
+        expected to change the mean by more than a factor of 150.
+    fit_intercept : bool
+        If False, there is neither w nor ȳ, and features are not centred but scaled by their root mean squares.
+    family : {"full", "diagonal"} or BlockDiagonal
+        The structure of the posterior's covariance. θ is the intercept and the coefficients.
+    tol : float
+        How many nats below its optimum the lower bound may be.
+    max_iter : int
+        Limit on the number of iterations; usually there are fewer than 20.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior means in the units of X.
+    intercept_ : float
+        It includes log ȳ.
+    posterior_ : Posterior
+        Of θ, for the scaled features.
+    lower_bound_ : float
+        Lower bound of the log evidence.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has names of type str.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> regressor = BayesianPoissonRegressor().fit(X, [1, 0, 2, 3, 2, 6, 9, 11])
+    >>> mean, std = regressor.predict([[8.0]], return_std=True)
+    >>> mean.round(), std.round()
+    (array([16.]), array([6.]))
+    """
+
+    coef_: Array
+    intercept_: float
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to features X (N, n_features) and counts or rates y (N,)."""
+        design, response = self._checked(X, y, y_numeric=True)
+        response = response.astype(np.float64)
+        average = response.mean() if self.fit_intercept and response.any() else 1.0
+        self._offset = float(np.log(average))
+        posterior = self._fit_posterior(
+            LogNormalRates(Rates(design, response, exposure=average), average),
+            Gaussian(variance=self.prior_variance, dim=design.shape[1]),
+        )
+        self.coef_, intercept = self._split(posterior.mean)
+        self.intercept_ = float(intercept + self._offset)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means (M,) of new counts; with ``return_std`` also the counts' standard deviations."""
+        eta, variance = self._predictor(X)
+        mean = np.exp(self._offset + eta + 0.5 * variance)  # of a log-normal rate
+        if not return_std:
+            return mean
+        return mean, np.sqrt(mean + mean**2 * np.expm1(variance))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the Poisson deviance that is explained; 1 is best."""
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class Rates(PoissonRegression):
+    """`PoissonRegression` without the demand for whole numbers."""
+
+    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
+        rates = checked_response(y, n)
+        if rates.min() < 0.0:
+            raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
+        return rates
+
+
+class LogNormalRates(Likelihood):
+    """Under a Gaussian the rates ``exposure × exp(xᵀβ)`` are log-normal, and all expectations are known."""
+
+    def __init__(self, model: Rates, exposure: float) -> None:
+        self.model = model
+        self.exposure = exposure
+        self.constant = float(model.y.sum() * np.log(exposure) - gammaln(model.y + 1.0).sum())
+
+    def expectations(self, mean: Array, covariance: Array) -> Expectations:
+        X, y = self.model.X, self.model.y
+        eta = X @ mean
+        rates = self.exposure * np.exp(eta + 0.5 * variances(X, covariance))
+        value = y @ eta - rates.sum() + self.constant
+        return Expectations(value, X.T @ (y - rates), (X * rates[:, None]).T @ X)

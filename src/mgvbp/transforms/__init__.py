@@ -1,0 +1,39 @@
+"""Constraints on parameters, each a map from unconstrained real numbers with its inverse and log-Jacobian."""
+
+from mgvbp.transforms.base import Transform
+from mgvbp.transforms.correlation import CorrelationCholesky
+from mgvbp.transforms.elementwise import Elementwise, Interval, LowerBound, Positive, Real, UpperBound
+from mgvbp.transforms.garch import GarchRegion
+from mgvbp.transforms.ordered import Ordered
+from mgvbp.transforms.simplex import Simplex
+
+__all__ = [
+    "TRANSFORMS",
+    "CorrelationCholesky",
+    "Elementwise",
+    "GarchRegion",
+    "Interval",
+    "LowerBound",
+    "Ordered",
+    "Positive",
+    "Real",
+    "Simplex",
+    "Transform",
+    "UpperBound",
+]
+
+TRANSFORMS: dict[str, type[Transform]] = {
+    kind.__name__: kind
+    for kind in (
+        Real,
+        Positive,
+        LowerBound,
+        UpperBound,
+        Interval,
+        Ordered,
+        Simplex,
+        CorrelationCholesky,
+        GarchRegion,
+    )
+}
+"""By name, for files."""
