@@ -19,9 +19,9 @@ from mgvbp.experiments.labour import (
     NUM_DRAWS,
     PRIOR_VARIANCE,
     SETTINGS,
-    LogisticRegression,
     exact_lower_bound,
 )
+from mgvbp.models import LogisticRegression
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

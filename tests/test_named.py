@@ -59,7 +59,7 @@ def covariance(n, seed=3):
         (Positive(), stats.lognorm(0.8, scale=np.exp(0.3))),
         (LowerBound(-2.0), stats.lognorm(0.8, loc=-2.0, scale=np.exp(0.3))),
     ],
-    ids=repr,
+    ids=["real", "positive", "lower bound"],
 )
 def test_marginals_are_scipys(transform, expected):
     ours = one(transform, [0.3], [0.64])
@@ -681,3 +681,13 @@ def test_the_tolerance_reaches_auto():
     assert "within 1 nats" in loose.stop_reason
     assert default.n_evaluations == same.n_evaluations
     assert default.stop_reason == same.stop_reason
+
+
+def test_a_model_with_its_own_prior_takes_no_other():
+    def log_density(theta):
+        return -0.5 * np.square(theta).sum(axis=1)
+
+    log_density.includes_prior = True
+    assert mgvbp.fit(log_density, dim=2).converged
+    with pytest.raises(InvalidInputError, match="count twice"):
+        mgvbp.fit(log_density, mgvbp.Gaussian(variance=1.0, dim=2))

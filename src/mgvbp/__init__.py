@@ -17,6 +17,7 @@ from mgvbp.errors import (
     MissingDependencyError,
     NonFiniteWarning,
     NotPositiveDefiniteError,
+    UnknownNameError,
 )
 from mgvbp.estimators import Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full
@@ -24,7 +25,7 @@ from mgvbp.fitting import fit
 from mgvbp.foreign import from_numpyro, from_pymc
 from mgvbp.gaussian import Gaussian
 from mgvbp.loading import load
-from mgvbp.marginal import Marginal, UnknownNameError
+from mgvbp.marginal import Marginal
 from mgvbp.methods import MGVB, MGVBP, QBVI, Geodesic
 from mgvbp.optimizer import Optimizer, State
 from mgvbp.parameters import Model, Parameters

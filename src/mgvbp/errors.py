@@ -56,6 +56,12 @@ class MissingDependencyError(MgvbpError, ImportError):
     """An optional package is needed and not installed; the message has the install command."""
 
 
+class UnknownNameError(InvalidInputError, KeyError):
+    """There is no parameter of this name; the message lists those that there are."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
+
+
 class MgvbpWarning(UserWarning):
     """Base class of all warnings issued by mgvbp."""
 

@@ -11,19 +11,13 @@ from scipy.special import ndtri
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
-from mgvbp.errors import InvalidInputError
+from mgvbp.errors import InvalidInputError, UnknownNameError
 from mgvbp.gaussian import Gaussian
 from mgvbp.parameters import Parameters
 from mgvbp.problem import NamedParameters
 
 DRAWS = 10_000
 """Draws, with seed 0, behind moments and quantiles that have no formula: the same numbers at every call."""
-
-
-class UnknownNameError(InvalidInputError, KeyError):
-    """There is no parameter of this name; the message lists those that there are."""
-
-    __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class Marginal:

@@ -82,6 +82,8 @@ class Problem:
                 "log_likelihood must be a function of an (S, d) array; "
                 f"got {type(self.log_likelihood).__name__}"
             )
+        if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
+            raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
         object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
         object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
 

@@ -23,6 +23,8 @@ STEPS = np.concatenate([[1.0, 0.9], 0.7 ** np.arange(1, 97)])
 """Steps that are tried, the largest first."""
 MISS = 3.0
 """Times the promised gain that an extrapolated surface may miss."""
+ROUND_OFF = 1e-6
+"""A residual of so few nats, of a surface that is quadratic, does not grow with the distance."""
 SMALLEST = 1e-12
 """Eigenvalue of F below which the surface is not believed: variances grow by at most 1/SMALLEST a step."""
 
@@ -56,8 +58,9 @@ def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | Non
         gain = (delta * (slopes - curvatures * delta)).sum(axis=1) + (kept - kept / F).sum(axis=1) - kl
         allowed = kl <= radius
         if extrapolate:
-            allowed |= surface.residual * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
-    for k in np.flatnonzero(allowed & (H.min(axis=1) > SMALLEST) & (F.min(axis=1) > SMALLEST)):
+            missed = max(surface.residual - ROUND_OFF, 0.0)
+            allowed |= missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
+    for k in np.flatnonzero(allowed & (H.min(axis=1) > 0.0) & (F.min(axis=1) > SMALLEST)):
         if (q_next := _step(surface, float(STEPS[k]))) is not None:
             return Leap(q_next, float(STEPS[k]), float(kl[k]), float(gain[k]))
     return None

@@ -18,6 +18,7 @@ from scipy.special import log_expit
 
 import mgvbp
 from mgvbp.datasets import labour
+from mgvbp.models import LogisticRegression
 
 Array = NDArray[np.float64]
 
@@ -63,23 +64,13 @@ CELLS = [
 QUICK_CELLS = CELLS[:3]
 
 
-class LogisticRegression:
-    """Logistic regression: its log-likelihood for all draws at once, and the expectation under a Gaussian."""
-
-    def __init__(self, X: Array, y: Array) -> None:
-        self.signed = np.ascontiguousarray(((2.0 * y - 1.0)[:, None] * X).T)
-
-    def __call__(self, theta: Array) -> Array:
-        """Σ_i log expit(±x_iᵀθ) for each row of ``theta``, (S, d) -> (S,)."""
-        return np.asarray(log_expit(theta @ self.signed).sum(axis=1))
-
-    def expectation(self, q: mgvbp.Gaussian, order: int = 60) -> float:
-        """E_q of the log-likelihood: one Gauss–Hermite sum for the scalar x_iᵀθ of each row."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(order)
-        centre = q.mean @ self.signed
-        spread = np.sqrt(np.einsum("in,ij,jn->n", self.signed, q.covariance, self.signed))
-        values = log_expit(centre + nodes[:, None] * spread)
-        return float(weights @ values.sum(axis=1) / weights.sum())
+def expectation(model: LogisticRegression, q: mgvbp.Gaussian, order: int = 60) -> float:
+    """E_q of the log-likelihood: one Gauss–Hermite sum for the scalar x_iᵀθ of each row."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(order)
+    signed = (2.0 * model.y - 1.0)[:, None] * model.X
+    spread = np.sqrt(np.einsum("ni,ij,nj->n", signed, q.covariance, signed))
+    values = log_expit(signed @ q.mean + nodes[:, None] * spread)
+    return float(weights @ values.sum(axis=1) / weights.sum())
 
 
 def exact_lower_bound(model: LogisticRegression, prior: mgvbp.Gaussian, q: mgvbp.Gaussian) -> float:
@@ -88,7 +79,7 @@ def exact_lower_bound(model: LogisticRegression, prior: mgvbp.Gaussian, q: mgvbp
     P0, covariance = prior.precision, q.covariance
     log_dets = np.linalg.slogdet(P0)[1] + np.linalg.slogdet(covariance)[1]
     kl = 0.5 * (np.trace(P0 @ covariance) + difference @ P0 @ difference - q.dim - log_dets)
-    return model.expectation(q) - float(kl)
+    return expectation(model, q) - float(kl)
 
 
 class Result(NamedTuple):

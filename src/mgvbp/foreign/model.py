@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -126,6 +126,7 @@ class ForeignModel:
 
     log_density: Callable[[Array], Array]
     parameters: ForeignParameters
+    includes_prior: ClassVar[bool] = True
 
     def __call__(self, theta: ArrayLike) -> Array:
         """The log density at each row of ``theta``, (S, d) -> (S,)."""

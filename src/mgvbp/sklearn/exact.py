@@ -2,12 +2,12 @@ r"""The best Gaussian of a regression, with expectations in closed form or by qu
 
 `mgvbp.fit` estimates the gradients of the lower bound from log-likelihoods at draws. A regression's log-likelihood
 is a sum of functions of linear predictors :math:`x_i^\top β`, whose expectations under :math:`q = N(μ, P^{-1})` are
-low-dimensional integrals. So the same natural-gradient step can be taken without noise (Opper and Archambeau 2009):
+low-dimensional integrals. So Newton's step can be taken without noise (Opper and Archambeau 2009):
 
 .. math::
-    P^+ = (1 - ρ) P + ρ\, E_q[-∇^2 h], \qquad μ^+ = μ + ρ\, (P^+)^{-1} E_q[∇h], \qquad h = \log p(y, θ),
+    P^+ = (1 - ρ) P + ρ\, E_q[-∇^2 h], \qquad μ^+ = μ + ρ\, E_q[-∇^2 h]^{-1} E_q[∇h], \qquad h = \log p(y, θ),
 
-restricted to the entries of P that the family has. ρ is 1, halved while the bound would fall.
+with the entries of P that the family has: for ρ = 1 it is the natural gradient's. ρ is 1, halved while the bound would fall.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Likelihood(ABC):
 
     model: RegressionModel
     error: float = 0.0
-    """Nats by which the expected value may be off, and the bound seem to fall where it rises."""
+    """Nats by which expected values may be off: changes of the bound below it show nothing."""
 
     @abstractmethod
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
@@ -68,12 +68,19 @@ class Iterate(NamedTuple):
     step: float
 
     @property
+    def direction(self) -> Array:
+        """Where the mean should go: by Newton's formula, whatever the family."""
+        try:
+            return Gaussian(precision=self.h.curvature).covariance @ self.h.gradient
+        except NotPositiveDefiniteError:
+            return self.q.covariance @ self.h.gradient
+
+    @property
     def gap(self) -> float:
-        """Nats to the optimum, to second order: ``½‖g‖² + ‖G‖²`` for the whitened gradients."""
+        """Nats to the optimum, to second order: what the mean can gain, and ``‖G‖²`` for the precision."""
         family, L = self.q.family, self.q.factor
-        g = family.solve(L, self.h.gradient)
         G = 0.5 * family.shift(family.whiten(L, family.from_dense(self.h.curvature)), -1.0)
-        return float(0.5 * g @ g + np.square(G).sum())
+        return float(0.5 * self.h.gradient @ self.direction + np.square(G).sum())
 
 
 def fit_exact(
@@ -108,7 +115,7 @@ def fit_exact(
         converged=converged,
         stop_reason=reason,
         trace=record(path),
-        method="natural gradient",
+        method="newton",
         estimator="exact",
         gap=gap,
         gap_se=0.0,
@@ -120,18 +127,17 @@ def fit_exact(
 
 def ascended(likelihood: Likelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
     """The next iterate, whose bound is larger; None if there is none in this direction."""
-    family, precision, step = at.q.family, at.q.precision, 1.0
+    family, precision, direction, gap, step = at.q.family, at.q.precision, at.direction, at.gap, 1.0
     while step > SHORTEST:
         target = (1.0 - step) * precision + step * at.h.curvature
         try:
-            L = family.factor(precision=target)
+            q = Gaussian.from_factor(at.q.mean + step * direction, family.factor(precision=target), family)
         except NotPositiveDefiniteError:
             step *= 0.5
             continue
-        mean = at.q.mean + step * family.from_frame(L, family.solve(L, at.h.gradient))
-        following = iterate(likelihood, prior, Gaussian.from_factor(mean, L, family), step)
-        slack = likelihood.error if following.gap < at.gap else 0.0
-        if following.bound > at.bound - slack:
+        following = iterate(likelihood, prior, q, step)
+        gain = following.bound - at.bound
+        if (following.gap < gap) if abs(gain) < likelihood.error else (gain > 0.0):
             return following
         step *= 0.5
     return None

@@ -61,7 +61,7 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     >>> regressor = BayesianLinearRegression().fit(X, y)
     >>> mean, std = regressor.predict(X[:2], return_std=True)
     >>> mean.round(), std.round()
-    (array([206.,  69.]), array([55., 55.]))
+    (array([206.,  68.]), array([55., 55.]))
     """
 
     coef_: Array
@@ -116,7 +116,7 @@ class NormalErrors(Likelihood):
         for _ in range(10):
             ridge = self.gram + np.eye(len(self.gram)) * (variance / self.prior_variance)
             beta = np.linalg.solve(ridge, X.T @ y)
-            variance = np.mean((y - X @ beta) ** 2) + NOISE_FLOOR**2
+            variance = float(np.mean((y - X @ beta) ** 2)) + NOISE_FLOOR**2
         information = np.diag(np.append(np.zeros(len(beta)), 2.0 * len(y)))
         information[:-1, :-1] = self.gram / variance
         return np.append(beta, 0.5 * np.log(variance)), information

@@ -62,7 +62,7 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     >>> regressor = BayesianPoissonRegressor().fit(X, [1, 0, 2, 3, 2, 6, 9, 11])
     >>> mean, std = regressor.predict([[8.0]], return_std=True)
     >>> mean.round(), std.round()
-    (array([16.]), array([6.]))
+    (array([19.]), array([7.]))
     """
 
     coef_: Array
