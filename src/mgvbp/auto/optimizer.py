@@ -4,8 +4,7 @@ r"""The search: leap on quadratic surfaces, evolve where they are not to be trus
    all earlier draws by their importance weights, and fit a quadratic surface.
 2. *Leap* to the best point of the surface within a trust radius (KL divergence in nats), and survey there.
    A leap that gains at least a tenth of what the surface promised is kept; the radius grows when leaps succeed
-   and shrinks when they fail. A surface that predicts nearly everything (leave-one-out) is followed without a
-   radius.
+   and shrinks when they fail. A surface that predicts nearly everything (leave-one-out) is followed further.
 3. *Evolve*: where the first surface predicts little, rank-based evolution finds a region where one does.
 4. *Refine*: once the gradient is inside its noise, more draws, until the noise itself is below the tolerance.
 5. *Verify*: some fresh draws at the end, which no decision has depended on.
@@ -266,13 +265,13 @@ class AutoOptimizer:
         A few values far below the others are all that least squares would see; raised to a floor they still
         say which way is down.
         """
-        theta, values = self._archive.theta, self._archive.values
-        surface = None if clipped else fit_surface(q, self._basis, theta, values, weights)
+        theta, values, tol = self._archive.theta, self._archive.values, self.method.tol
+        surface = None if clipped else fit_surface(q, self._basis, theta, values, weights, tol)
         if surface is not None and not self._poor(surface):
             return surface
         floor = values.max() - FLOOR * (0.5 * self.dim + 1.0)
         raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
-        alternative = fit_surface(q, self._basis, theta, raised, weights)
+        alternative = fit_surface(q, self._basis, theta, raised, weights, tol)
         if alternative is None:
             return surface
         # where all is raised to the floor the surface is flat, which must not pass for a wide posterior
@@ -360,8 +359,9 @@ class AutoOptimizer:
 
     def _finish(self, leap: Leap) -> None:
         """Take the last, small leap and certify."""
-        weights = self._archive.weights(leap.q)
-        surface = fit_surface(leap.q, self._basis, self._archive.theta, self._archive.values, weights)
+        archive = self._archive
+        weights = archive.weights(leap.q)
+        surface = fit_surface(leap.q, self._basis, archive.theta, archive.values, weights, self.method.tol)
         if surface is not None:
             self._q, self._surface = leap.q, surface
         self.converged = True
@@ -420,5 +420,6 @@ class AutoOptimizer:
         if not np.isfinite(values).all():
             return None
         q = moments(theta, self.family)
-        surface = fit_surface(q, self._basis, theta, values, np.full(len(theta), 1.0 / len(theta)))
+        uniform = np.full(len(theta), 1.0 / len(theta))
+        surface = fit_surface(q, self._basis, theta, values, uniform, math.inf)
         return q if surface is not None and not self._poor(surface) else None

@@ -27,10 +27,8 @@ ROOM = 0.65
 """Columns per effective draw up to which polynomials of higher degree are fitted alongside."""
 MOST_COLUMNS = 1000
 HIGHEST_DEGREE = 6
-SMOOTH_ABOVE = 0.002
-"""Nats of noise below which kriging is not worth its time."""
 SMOOTH_BELOW = 20.0
-"""Gap, in units of the noise, above which the next leap does not need it."""
+"""Gap, in units of the noise, above which the next leap does not need kriging."""
 SMOOTH_DRAWS = 2500
 """Draws above which it takes too long."""
 SMOOTH_CAUTION = 1.5
@@ -66,11 +64,14 @@ class Surface:
     """Whether low values were raised to a floor: good for a direction, not for a certificate."""
 
 
-def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights: Array) -> Surface | None:
+def fit_surface(
+    q: Gaussian, basis: Family, theta: Array, values: Array, weights: Array, tol: float
+) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
     What a quadratic misses is taken out in several ways, of which the one with the least noise is used: by
-    polynomials of higher degree, where there are draws enough, and as a smooth random function.
+    polynomials of higher degree, where there are draws enough, and as a smooth random function, where the
+    noise is what keeps the gap from being known to ``tol`` nats.
     """
     keep = weights > NEGLIGIBLE / max(len(weights), 1)
     theta, values, weights = theta[keep], values[keep], weights[keep] / weights[keep].sum()
@@ -89,7 +90,7 @@ def fit_surface(q: Gaussian, basis: Family, theta: Array, values: Array, weights
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
-    if fit.noise > max(SMOOTH_ABOVE, fit.gap / SMOOTH_BELOW) and len(h) <= SMOOTH_DRAWS:
+    if fit.noise > max(0.5 * tol, fit.gap / SMOOTH_BELOW) and len(h) <= SMOOTH_DRAWS:
         smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
         fit = min(fit, smooth or fit, key=lambda candidate: candidate.noise)
     spread = float(response @ response)
