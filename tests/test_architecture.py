@@ -32,7 +32,7 @@ LAYERS = [
     {"diagnostics", "marginal", "storage"},
     {"posterior"},
     {"loading", "fitting"},
-    {"datasets"},
+    {"datasets", "sklearn"},
     {"experiments"},
     {"cli"},
     {"__main__"},
@@ -49,6 +49,7 @@ PUBLIC_MODULES = {
     "mgvbp.errors",
     "mgvbp.experiments",
     "mgvbp.models",
+    "mgvbp.sklearn",
     "mgvbp.transforms",
 }
 

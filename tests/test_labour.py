@@ -179,7 +179,8 @@ def test_the_default_fit_reaches_the_exact_optimum(data, log_likelihood, family,
     assert -1e-8 < BOUND[family] - exact_bound(data, posterior.mean, posterior.covariance) < 0.01
     # 0.01 nats are at most √0.02 posterior standard deviations, which are the full family's
     assert np.abs((posterior.mean - MEAN[family]) / np.sqrt(VARIANCE["full"])).max() < 0.02**0.5
-    assert posterior.lower_bound == pytest.approx(BOUND[family], abs=0.02)
+    # the level of the bound has a Monte Carlo error of its own: a standard error of 0.012 from so few draws
+    assert posterior.lower_bound == pytest.approx(BOUND[family], abs=0.04)
 
 
 def test_the_papers_settings_reach_the_optimum(data, log_likelihood):

@@ -30,7 +30,7 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         prior_variance: float = 6.25,
         fit_intercept: bool = True,
         family: str | Family = "full",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int = 200,
     ) -> None:
         self.prior_variance = prior_variance

@@ -7,7 +7,8 @@ low-dimensional integrals. So Newton's step can be taken without noise (Opper an
 .. math::
     P^+ = (1 - ρ) P + ρ\, E_q[-∇^2 h], \qquad μ^+ = μ + ρ\, E_q[-∇^2 h]^{-1} E_q[∇h], \qquad h = \log p(y, θ),
 
-with the entries of P that the family has: for ρ = 1 it is the natural gradient's. ρ is 1, halved while the bound would fall.
+with the entries of P that the family has; in the full family ρ = 1 is the natural-gradient step of length 1. ρ is
+halved while the bound would fall.
 """
 
 from __future__ import annotations
@@ -163,13 +164,13 @@ def expectations(likelihood: Likelihood, prior: Gaussian, mean: Array, covarianc
 
 def record(path: list[Iterate]) -> Trace:
     """The trace of a run that made no draws."""
-    bounds = np.array([iterate.bound for iterate in path])
+    bounds = np.array([point.bound for point in path])
     columns = {
         "phase": ["step"] * len(path),
         "lower_bound": bounds,
         "smoothed": bounds,
-        "gap": [iterate.gap for iterate in path],
-        "step_size": [iterate.step for iterate in path],
+        "gap": [point.gap for point in path],
+        "step_size": [point.step for point in path],
         "radius": np.full(len(path), np.inf),
     }
     zeros = np.zeros(len(path))
