@@ -69,7 +69,7 @@ def main() -> None:
         ylabel="nats below the optimum",
         title="Logistic regression on the Labour data, 8 parameters",
     )
-    axes.legend(frameon=False, loc="lower left")
+    axes.legend(frameon=False, loc="upper right")
     figure.savefig(Path(__file__).with_name("labour.png"), dpi=130)
 
 
