@@ -103,6 +103,8 @@ BAD_GAUSSIANS = [
     ("oblong variance", lambda: Gaussian(0.0, np.ones((2, 3))), InvalidInputError, r"variance \(2, 3\)"),
     ("cube variance", lambda: Gaussian(0.0, np.ones((2, 2, 2))), InvalidInputError, r"\(2, 2, 2\)"),
     ("text mean", lambda: Gaussian("a", 1.0, dim=2), InvalidTypeError, "mean must be a number.*'a'"),
+    ("huge mean", lambda: Gaussian(10**400, 1.0, dim=2), InvalidTypeError, "mean must be a number"),
+    ("no mean", lambda: Gaussian([None, 1.0], 1.0), InvalidTypeError, r"\[None, 1.0\], dtype object"),
     ("ragged variance", lambda: Gaussian(0.0, RAGGED), InvalidTypeError, "variance must be a number"),
     ("complex list", lambda: Gaussian([1j, 0.0], 1.0), InvalidTypeError, "mean must be .*1j"),
     ("complex array", lambda: Gaussian(COMPLEX, 1.0), InvalidTypeError, "mean must be"),

@@ -6,6 +6,7 @@ import tracemalloc
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -384,6 +385,20 @@ def test_har_is_the_regression_on_its_lags():
     )
 
 
+@pytest.mark.parametrize("make", [HAR, lambda v: HAR.from_columns(v[22:], *lagged_means(v)[:-1].T[1:])])
+def test_har_predicts_from_the_lags_alone(make):
+    v = np.random.default_rng(1).gamma(3.0, size=80)
+    model, rows = make(v), lagged_means(v)[-9:]
+    theta = draws(model)
+    np.testing.assert_array_equal(model.predictive(theta, rows[:, 1:]), model.predictive(theta, rows))
+    np.testing.assert_array_equal(
+        model.log_predictive_density(theta, rows[:, 1:], v[-9:]),
+        model.log_predictive_density(theta, rows, v[-9:]),
+    )
+    with pytest.raises(InvalidInputError, match="X has 2 columns; the model was given 4: intercept, daily"):
+        model.predictive(theta, rows[:, 2:])
+
+
 # --- fits ---------------------------------------------------------------------------------------------
 
 
@@ -444,7 +459,11 @@ BAD = {
         lambda: HAR.from_columns(REAL, REAL, REAL, REAL[1:]),
         r"one length; got daily \(60,\), weekly \(60,\), monthly \(59,\)",
     ),
-    "one draw": (lambda: fitted(theta3[0]), r"theta has shape \(3,\); expected \(S, 3\)"),
+    "one draw": (lambda: fitted(theta3[0]), r"theta has shape \(3,\); expected \(S, 3\).*theta\[None\]"),
+    "draw by draw": (
+        lambda: mgvbp.fit(fitted, mgvbp.Gaussian(variance=1.0, dim=3), vectorized=False),
+        "all draws at once: leave vectorized=False out",
+    ),
     "no draws": (lambda: fitted(theta3[:0]), r"theta has shape \(0, 3\)"),
     "other draws": (lambda: fitted.pointwise(theta3[:, :2]), r"beta\[0\], beta\[1\]"),
     "new columns": (lambda: fitted.predictive(theta3, NEW[:, 1:]), "2 columns; .* 3: x0, x1, x2"),
@@ -465,6 +484,31 @@ def test_bad_data_say_what_is_wrong(name):
 def test_text_is_not_data():
     with pytest.raises(InvalidTypeError, match="X must be"):
         LinearRegression([["a"]], [1.0])
+
+
+def test_draws_by_name_are_not_rows_of_theta():
+    posterior = mgvbp.fit(fitted, mgvbp.Gaussian(variance=5.0, dim=3))
+    for call in (fitted, fitted.pointwise, partial(fitted.predictive, X=NEW)):
+        with pytest.raises(
+            InvalidTypeError, match=r"theta must be rows .* posterior.sample\(n\), not the dict"
+        ):
+            call(posterior.draws(10))
+
+
+def test_a_frame_of_numbers_and_dummies():
+    """`pandas.get_dummies` gives columns of bools: with others the array is one of objects."""
+    frame = pd.get_dummies(pd.DataFrame({"x": REAL, "place": np.where(BITS == 1.0, "town", "country")}))
+    assert frame.to_numpy().dtype == object
+    model = LinearRegression(frame, REAL)
+    np.testing.assert_array_equal(model.X, np.column_stack([REAL, 1.0 - BITS, BITS]))
+
+
+def test_the_message_does_not_show_the_whole_frame():
+    frame = pd.DataFrame({"x": REAL, "place": ["town"] * N})
+    with pytest.raises(InvalidTypeError, match="X must be a number or an array of numbers; got") as error:
+        LinearRegression(frame, REAL)
+    assert str(error.value).endswith("dtype object")
+    assert len(str(error.value)) < 120
 
 
 def test_one_class_can_be_predicted():

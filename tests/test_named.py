@@ -209,6 +209,20 @@ def test_draws_without_names():
     assert np.array_equal(posterior.draws(3, rng=0)["theta"], posterior.sample(3, rng=0))
     with pytest.raises(InvalidInputError, match=r"no 'sigma'.*have no names: fit a mgvbp\.Model"):
         posterior["sigma"]
+    assert "theta" not in posterior
+
+
+def test_which_names_there_are(regression, foreign):
+    for name in ("beta", "sigma"):
+        assert name in regression
+    for name in ("tau", "beta[0]", 0, None, ["beta"]):
+        assert name not in regression
+    assert "variance" in foreign
+
+
+def test_a_posterior_is_not_a_sequence(regression):
+    with pytest.raises(TypeError, match="not iterable"):
+        list(regression)
 
 
 # --- marginals: bad input -----------------------------------------------------------------------------
@@ -221,6 +235,23 @@ def test_outside_the_support_the_density_is_zero():
     np.testing.assert_allclose(ours.density(grid[11:]), stats.lognorm(1.0).pdf(grid[11:]), rtol=1e-12)
     assert ours.log_density(0.0) == -np.inf
     assert np.array_equal(one(Ordered(2), [0.0, 0.0], [1.0, 1.0]).density([[1.0, 0.0], [2.0, 2.0]]), [0, 0])
+
+
+@pytest.mark.parametrize("transform", [Positive(), Positive(2), Interval(0.0, 0.5)], ids=repr)
+def test_values_outside_the_support_are_set_apart_at_once(transform, monkeypatch):
+    """Not one by one: a grid of 1,000 values, every other one outside, is transformed once."""
+    ours, calls = one(transform, np.zeros(transform.size), np.ones(transform.size)), []
+    unconstrain = type(transform).unconstrain
+    monkeypatch.setattr(
+        type(transform), "unconstrain", lambda t, value: calls.append(len(value)) or unconstrain(t, value)
+    )
+    values = np.full((1000, *transform.shape), 0.3)
+    values[::2].reshape(500, -1)[:, -1] = -1.0
+    density = ours.density(values)
+    assert np.array_equal(density > 0.0, np.arange(1000) % 2 == 1)
+    assert calls == [500]
+    assert np.array_equal(ours.density(values[:0]), [])
+    assert np.array_equal(ours.density(values[:1]), [0.0])
 
 
 def test_an_unknown_name(regression):
@@ -374,12 +405,20 @@ OTHER = Parameters(beta=Real(2), sigma=LowerBound(0.0))
             lambda: fit(LINE, OTHER.prior(beta=stats.norm(), sigma=stats.halfnorm())),
             r"other parameters than the model's: .*LowerBound\(0\.0\).* against .*Positive\(\)",
         ),
-        (lambda: fit(LINE, RATE.prior(rate=stats.gamma(2.0))), "other parameters than the model's"),
+        (lambda: fit(LINE, RATE.prior(rate=stats.gamma(2.0))), r"than the model's: .*sigma=Positive\(\)\)$"),
     ],
 )
 def test_what_does_not_fit_together(call, message):
     with pytest.raises(InvalidInputError, match=message):
         call()
+
+
+def test_a_posterior_of_other_names_is_a_prior_without_them(regression):
+    other = Model(lambda b, s: -0.5 * (b**2).sum(axis=1) - s, Parameters(b=Real(2), s=Positive()))
+    advice = r"other parameters.*same, mgvbp\.Gaussian\(prior\.mean, prior\.covariance\) has no names$"
+    with pytest.raises(InvalidInputError, match=advice):
+        fit(other, regression)
+    assert fit(other, Gaussian(regression.mean, regression.covariance)).parameters == other.parameters
 
 
 # --- blocks by name -----------------------------------------------------------------------------------
@@ -441,6 +480,11 @@ def test_blocks_by_name_need_names():
 def test_blocks_that_are_neither_names_nor_indices(blocks):
     with pytest.raises(InvalidInputError):
         fit(LINE, PRIOR, family=BlockDiagonal(blocks))
+
+
+def test_names_that_are_not_in_lists():
+    with pytest.raises(InvalidInputError, match=r"try \[\['beta'\], \['sigma'\]\]$"):
+        BlockDiagonal(["beta", "sigma"])
 
 
 # --- summary ------------------------------------------------------------------------------------------
@@ -583,7 +627,12 @@ def test_of_foreign_parameters_the_labels_are_kept(foreign, through, tmp_path):
     assert again.parameters is None
     assert again.labels == foreign.labels
     assert table(again)["scale"][0] == pytest.approx(foreign.mean[2], rel=1e-4)
-    assert "constrained" not in again.summary()
+    assert "on their constrained scale" not in again.summary()
+    assert "\nentries of θ, on the unconstrained scale\n\nparameter " in again.summary()
+    assert "scale" not in again
+    with pytest.raises(InvalidInputError, match=r"'scale'.*NumPyro.*model\.parameters\.constrain\("):
+        again["scale"]
+    assert "unconstrained" not in fit(lambda theta: -(theta**2).sum(axis=1), dim=2).summary()
 
 
 # --- files --------------------------------------------------------------------------------------------

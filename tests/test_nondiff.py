@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 import mgvbp
 from mgvbp import Gaussian
+from mgvbp.errors import InvalidTypeError
 from mgvbp.models import Reconstruction
 from mgvbp.models.reconstruction import regression_function
 
@@ -60,6 +61,14 @@ def test_simulator_repeats():
     first, second = (Reconstruction.simulate(10, 3, rng=5) for _ in range(2))
     np.testing.assert_array_equal(first.y, second.y)
     assert not np.array_equal(first.y, Reconstruction.simulate(10, 3, rng=6).y)
+
+
+def test_squared_is_yes_or_no():
+    X, y, _ = Reconstruction.simulate(10, 3)
+    for call in (lambda: Reconstruction(X, y, squared="no"), lambda: Reconstruction.simulate(10, squared=2)):
+        with pytest.raises(InvalidTypeError, match="squared must be True or False; got"):
+            call()
+    assert not Reconstruction(X, y, squared=np.False_).squared
 
 
 def test_the_papers_initial_bound_is_that_of_norms():

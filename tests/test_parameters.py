@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import (
     Normal,
+    Uniform,
     beta,
     dirichlet,
     expon,
@@ -172,14 +173,16 @@ def test_entries_of_an_array_are_independent():
     np.testing.assert_allclose(parameters.prior(B=expon()).log_density(theta), expected, rtol=1e-13)
 
 
+DIRICHLET = dirichlet([2.0, 3.0])
+
+
 @pytest.mark.parametrize("draws", [1, 2, 5])
-def test_multivariate_distributions_and_functions(draws):
+@pytest.mark.parametrize("given", [DIRICHLET, lambda p: DIRICHLET.logpdf(p.T)], ids=["frozen", "function"])
+def test_multivariate_distributions_and_functions(draws, given):
     """As many draws as entries, too; scipy's multivariate normal drops the axis of a single draw."""
     parameters = Parameters(beta=Real(2), p=Simplex(2))
     covariance = [[2.0, 0.5], [0.5, 1.0]]
-    prior = parameters.prior(
-        beta=multivariate_normal([0.0, 1.0], covariance), p=lambda p: dirichlet([2.0, 3.0]).logpdf(p.T)
-    )
+    prior = parameters.prior(beta=multivariate_normal([0.0, 1.0], covariance), p=given)
     theta = np.random.default_rng(3).standard_normal((draws, 3))
     p = parameters.constrain(theta)["p"]
     gaussian = Gaussian([0.0, 1.0], covariance).log_density(theta[:, :2])
@@ -206,6 +209,50 @@ def test_a_prior_far_out_is_minus_infinity_without_a_warning(distribution):
     assert values[0] == -math.inf
     assert np.isfinite(values[1])
     assert values[2] < -690.0  # at most v^-2 dv
+
+
+@pytest.mark.parametrize(
+    ("transform", "distribution", "message"),
+    [
+        (
+            Real(),
+            halfnorm(),
+            r"prior of v has the support \(0\.0, inf\), but Real\(\) goes beyond it: use Pos",
+        ),
+        (Real(2), lognorm([1.0, 1.0], loc=[-1.0, -2.0]), r"\(-1\.0, inf\), but Real\(2\)"),
+        (Positive(), uniform(0.0, 3.0), r"\(0\.0, 3\.0\), but Positive\(\)"),
+        (LowerBound(-1.0), expon(), r"\(0\.0, inf\), but LowerBound\(-1\.0\)"),
+        (UpperBound(2.0), uniform(0.0, 2.0), r"\(0\.0, 2\.0\), but UpperBound\(2\.0\)"),
+        (Interval(-1.0, 1.0), beta(2.0, 2.0), r"\(0\.0, 1\.0\), but Interval\(-1\.0, 1\.0\)"),
+        (Positive(), Uniform(a=1.0, b=2.0), r"\(1\.0, 2\.0\), but Positive\(\)"),
+    ],
+)
+def test_a_prior_that_is_zero_where_the_constraint_is_not(transform, distribution, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Parameters(v=transform).prior(v=distribution)
+
+
+def test_the_support_may_end_a_rounding_error_early():
+    distribution = uniform(-3.0, 0.3 - -3.0)
+    assert distribution.support()[1] < 0.3
+    assert np.isfinite(Parameters(v=Interval(-3.0, 0.3)).prior(v=distribution).log_density([[0.0]]))
+
+
+def test_a_logpdf_that_does_not_take_the_values():
+    prior = Parameters(beta=Real(3)).prior(beta=multivariate_normal([0.0, 0.0]))
+    with pytest.raises(
+        EvaluationError, match=r"prior of beta does not take .*\(5, 3\).*shape \(5,\)$"
+    ) as caught:
+        prior.log_density(np.zeros((5, 3)))
+    assert caught.value.theta.shape == (5, 3)
+
+
+def test_an_exception_of_a_function_passes_through():
+    def function(sigma):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        Parameters(sigma=Positive()).prior(sigma=function).log_density(np.zeros((5, 1)))
 
 
 def test_no_draws():
@@ -362,6 +409,12 @@ BAD = [
         lambda: ONE.prior(beta=norm(), sigma=norm(), tau=norm()),
         InvalidInputError,
         "expected beta, sigma; got beta, sigma, tau",
+    ),
+    (
+        "prior without its arguments",
+        lambda: Parameters(v=Positive()).prior(v=gamma),
+        InvalidTypeError,
+        r"prior of v needs arguments, as scipy\.stats\.gamma\(2\.0\) has them",
     ),
     ("prior of no kind", lambda: ONE.prior(beta=norm(), sigma=1.0), InvalidTypeError, "sigma must.*got 1.0"),
     (

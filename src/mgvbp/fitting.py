@@ -209,7 +209,15 @@ def _fit_auto(
         )
     if isinstance(optimizer, MultiStart) and optimizer.disagreement:
         _warn(optimizer.disagreement, ConvergenceWarning)
-    return _posterior(problem, outcome, "auto", "regression", optimizer.gap, optimizer.gap_se)
+    return _posterior(
+        problem,
+        outcome,
+        "auto",
+        "regression",
+        optimizer.lower_bound_se,
+        optimizer.gap,
+        optimizer.gap_se,
+    )
 
 
 def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -> list[Array]:
@@ -229,6 +237,7 @@ def _posterior(
     outcome: Run,
     method: str,
     estimator: str,
+    lower_bound_se: float | None = None,
     gap: float | None = None,
     gap_se: float | None = None,
 ) -> Posterior:
@@ -248,6 +257,7 @@ def _posterior(
         outcome.best.factor,
         outcome.best.family,
         lower_bound=outcome.lower_bound,
+        lower_bound_se=lower_bound_se,
         converged=outcome.converged,
         stop_reason=outcome.stop_reason,
         trace=trace,

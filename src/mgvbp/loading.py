@@ -58,13 +58,15 @@ def load(path: str | PathLike[str]) -> Posterior:
             factor,
             family,
             lower_bound=float(header["lower_bound"]),
+            # files of earlier versions have none
+            lower_bound_se=_error(header.get("lower_bound_se"), "error of the lower bound"),
             converged=header["converged"],
             stop_reason=str(header["stop_reason"]),
             trace=Trace(**columns),
             method=str(header["method"]),
             estimator=str(header["estimator"]),
-            gap=_gap(header["gap"]),
-            gap_se=_gap(header["gap_se"]),
+            gap=_error(header["gap"], "gap"),
+            gap_se=_error(header["gap_se"], "gap's error"),
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )
@@ -100,7 +102,7 @@ def _labels(labels: Any, dim: int) -> list[str]:
     return list(labels)
 
 
-def _gap(value: Any) -> float | None:
+def _error(value: Any, name: str) -> float | None:
     if value is None or (isinstance(value, int | float) and value >= 0.0):
         return value
-    raise FileFormatError(f"the gap cannot be {value!r}")
+    raise FileFormatError(f"the {name} cannot be {value!r}")

@@ -15,6 +15,7 @@ from mgvbp.errors import InvalidInputError, UnknownNameError
 from mgvbp.gaussian import Gaussian
 from mgvbp.parameters import Parameters
 from mgvbp.problem import NamedParameters
+from mgvbp.transforms import Elementwise
 
 DRAWS = 10_000
 """Draws, with seed 0, behind moments and quantiles that have no formula: the same numbers at every call."""
@@ -156,12 +157,21 @@ class TransformedMarginal(Marginal):
         return self._at_levels(levels.ravel()).reshape(levels.shape + self.shape)[()]
 
     def _log_density(self, values: Array) -> Array:
+        if not isinstance(self._transform, Elementwise):
+            return self._by_halves(values)
+        lower, upper = self._transform.bounds
+        inside = ((values > lower) & (values < upper)).all(axis=tuple(range(1, values.ndim)))
+        result = np.full(len(values), -np.inf)
+        result[inside] = self._by_halves(values[inside])
+        return result
+
+    def _by_halves(self, values: Array) -> Array:
         try:
             x = self._transform.unconstrain(values)
         except InvalidInputError:  # some value is outside the support: look for it by halves
             if len(values) == 1:
                 return np.array([-np.inf])
-            return np.concatenate([self._log_density(half) for half in np.array_split(values, 2)])
+            return np.concatenate([self._by_halves(half) for half in np.array_split(values, 2)])
         return self._joint.log_density(x) - self._transform.log_jacobian(x)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats, one_of
-from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError, MgvbpError
+from mgvbp.errors import EvaluationError, FileFormatError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.problem import checked_values
-from mgvbp.transforms import TRANSFORMS, Transform
+from mgvbp.transforms import TRANSFORMS, Elementwise, Transform
 
 
 class Parameters:
@@ -132,8 +134,8 @@ class Parameters:
         ----------
         **distributions : object with ``logpdf``, or callable
             One for each name. A frozen distribution of ``scipy.stats`` applies to every entry of the value by
-            itself, or, if multivariate, to the value. A function of the values (S, *shape) returns the log
-            density (S,), as for ``lambda p: scipy.stats.dirichlet(a).logpdf(p.T)``.
+            itself, or, if multivariate (Dirichlet included), to the value. Its support must hold all values
+            that the constraint allows. A function of the values (S, *shape) returns the log density (S,).
 
         Examples
         --------
@@ -149,6 +151,7 @@ class Parameters:
                     f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a "
                     f"function of its value; got {distribution!r}"
                 )
+            require_support(name, self.transforms[name], distribution)
         return ConstrainedPrior(self, distributions)
 
     def spec(self) -> list[list[Any]]:
@@ -213,7 +216,7 @@ class ConstrainedPrior:
             distribution, entries = self.distributions[name], tuple(range(1, value.ndim))
             # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                term = np.asarray(getattr(distribution, "logpdf", distribution)(value))
+                term = np.asarray(log_density_of(distribution, name, value))
             if term.shape == value.shape:
                 term = term.sum(axis=entries)
             elif term.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
@@ -221,6 +224,43 @@ class ConstrainedPrior:
             finite = np.isfinite(value).all(axis=entries)
             total += np.where(finite, checked_values(term, value, f"the prior of {name}"), -np.inf)
         return total
+
+
+def require_support(name: str, transform: Transform, distribution: Any) -> None:
+    """Refuse a prior that is zero at some of the values of ``transform``, where both say what theirs are."""
+    if not isinstance(transform, Elementwise) or not callable(getattr(distribution, "support", None)):
+        return
+    try:
+        low, high = distribution.support()
+    except TypeError:
+        raise InvalidTypeError(
+            f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
+        ) from None
+    low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
+    lower, upper = transform.bounds
+    # uniform(a, b - a) may end a rounding error before b
+    near = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-12)
+    if not ((low <= lower or near(low, lower)) and (high >= upper or near(high, upper))):
+        raise InvalidInputError(
+            f"the prior of {name} has the support ({low}, {high}), but {transform!r} goes beyond it: use "
+            "Positive, LowerBound, UpperBound or Interval"
+        )
+
+
+def log_density_of(distribution: Any, name: str, value: Array) -> Any:
+    """The log density of the values (S, *shape) as the distribution, or the function, returns it."""
+    if not hasattr(distribution, "logpdf"):
+        return distribution(value)
+    # scipy's Dirichlet, alone among its distributions, has the draws in the last axis
+    columns = type(distribution).__name__ == "dirichlet_frozen"
+    try:
+        return distribution.logpdf(value.T if columns else value)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"the logpdf of the prior of {name} does not take values of shape {value.shape}, one row per draw: "
+            f"{error}; give a function of them that returns shape ({len(value)},)",
+            value,
+        ) from error
 
 
 @dataclass(frozen=True)

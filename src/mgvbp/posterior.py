@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
 from mgvbp.diagnostics import Diagnosis, LogDensity, diagnose
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
@@ -29,8 +30,11 @@ class Posterior(Gaussian):
     Attributes
     ----------
     lower_bound : float
-        The largest moving average of the lower bound over the run (larger is better). A maximum of noisy
-        values leans upwards; `diagnose` estimates the bound on fresh draws.
+        Larger is better. For the named methods the largest moving average over the run: a maximum of noisy
+        values, which leans upwards. For ``auto`` the surface's estimate at the result, which may exceed the
+        maximum by its error. `diagnose` estimates the bound on fresh draws.
+    lower_bound_se : float or None
+        The standard error of the estimate of ``auto``; None where it is not known.
     converged : bool
         For ``auto``, whether the certificate holds; for the named methods, whether the smoothed bound no longer
         improved.
@@ -41,7 +45,7 @@ class Posterior(Gaussian):
         What was run.
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
-        and the standard deviation of that; None for the named methods.
+        and the standard deviation of that, where it is known; None for the named methods.
     parameters : Parameters or None
         Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
         its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
@@ -63,6 +67,7 @@ class Posterior(Gaussian):
         family: Family,
         *,
         lower_bound: float,
+        lower_bound_se: float | None = None,
         converged: bool,
         stop_reason: str,
         trace: Trace,
@@ -77,6 +82,7 @@ class Posterior(Gaussian):
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
+        self.lower_bound_se = lower_bound_se
         self.converged = converged
         self.stop_reason = stop_reason
         self.trace = trace
@@ -98,12 +104,28 @@ class Posterior(Gaussian):
 
     def __getitem__(self, name: str) -> Marginal:
         """The distribution of a named parameter on its constrained scale."""
+        if self._labelled:
+            raise InvalidInputError(
+                f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
+                "constraints: model.parameters.constrain(posterior.sample(n)) has the values"
+            )
         if self.parameters is None:
             raise InvalidInputError(
                 f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
                 "mgvbp.models"
             )
         return marginal(self, self.parameters, name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether ``posterior[name]`` is there."""
+        return self.parameters is not None and isinstance(name, str) and name in self._named(self.mean[None])
+
+    __iter__ = None  # or else Python would try posterior[0], posterior[1], ...
+
+    @property
+    def _labelled(self) -> bool:
+        """Whether the entries of θ have names but what they stand for is not known."""
+        return self.parameters is None and self.labels != tuple(indexed("theta", (self.dim,)))
 
     def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
         """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
@@ -148,7 +170,7 @@ class Posterior(Gaussian):
         """
         from arviz_base import from_dict
 
-        theta = self.sample(num_draws, rng)
+        theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
         groups = {"posterior": self._named(theta), "sample_stats": {"log_q": self.log_density(theta)}}
         if self.parameters is not None:
             groups["unconstrained_posterior"] = {"theta": theta}
@@ -169,6 +191,7 @@ class Posterior(Gaussian):
             "family": self.family.name,
             "blocks": blocks and [block.tolist() for block in blocks],
             "lower_bound": self.lower_bound,
+            "lower_bound_se": self.lower_bound_se,
             "converged": self.converged,
             "stop_reason": self.stop_reason,
             "method": self.method,
@@ -188,10 +211,10 @@ class Posterior(Gaussian):
         dropped, reductions = int(self.trace.dropped.sum()), int(np.count_nonzero(self.trace.reductions))
         lines = [
             f"{self.method} ({self.estimator} estimator, {self.family.name} family), d = {self.dim}",
-            f"lower bound {self.lower_bound:.4f} after {self.n_evaluations:,} evaluations "
-            f"in {len(self.trace):,} iterations",
+            f"lower bound {self.lower_bound:.4f}{_error('se', self.lower_bound_se)} "
+            f"after {self.n_evaluations:,} evaluations in {len(self.trace):,} iterations",
             *(
-                [f"expected gap to the optimum {self.gap:.4f} (sd {self.gap_se:.4f}) nats"]
+                [f"expected gap to the optimum {self.gap:.4f}{_error('sd', self.gap_se)} nats"]
                 if self.gap is not None
                 else []
             ),
@@ -203,6 +226,7 @@ class Posterior(Gaussian):
                 else []
             ),
             *(["parameters on their constrained scale"] if self.parameters is not None else []),
+            *(["entries of θ, on the unconstrained scale"] if self._labelled else []),
             "",
         ]
         rows = self._rows()
@@ -228,3 +252,7 @@ class Posterior(Gaussian):
         """Pickles go without the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
         return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
+
+
+def _error(kind: str, value: float | None) -> str:
+    return "" if value is None else f" ({kind} {value:.4f})"

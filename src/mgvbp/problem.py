@@ -112,8 +112,10 @@ def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters 
     # those of models from elsewhere hold functions, which cannot be compared: the labels have to do
     specs = [p.spec() for p in (first, second) if hasattr(p, "spec")]
     if first.labels != second.labels or (len(specs) == 2 and specs[0] != specs[1]):
+        way_out = "; if they mean the same, mgvbp.Gaussian(prior.mean, prior.covariance) has no names"
         raise InvalidInputError(
             f"the prior is one of other parameters than the model's: {second} against {first}"
+            + (way_out if isinstance(prior, Gaussian) else "")
         )
     return first
 

@@ -51,6 +51,8 @@ FASTEST_GROWTH = 1.2
 """Most by which the effective sample size grows before the noise is looked at again."""
 
 
+FAR_FROM_GAUSSIAN = 0.5
+"""Nats that a quadratic misses (standard deviation) from which more fresh draws are made before the end."""
 COEFFICIENT_LIMIT = 1000
 """Coefficients beyond which a surface costs too many draws: d = 43 for the full family, 499 for the diagonal."""
 
@@ -159,6 +161,11 @@ class AutoOptimizer:
     def lower_bound(self) -> float:
         """Its lower bound, as the surface has it."""
         return self._surface.lower_bound if self._surface else -math.inf
+
+    @property
+    def lower_bound_se(self) -> float:
+        """The standard error of that."""
+        return self._surface.lower_bound_se if self._surface else math.inf
 
     @property
     def gap(self) -> float:
@@ -329,7 +336,7 @@ class AutoOptimizer:
             elif uncertain < tol and surface.size < self._enough:
                 self._refine(self._enough)
             elif uncertain < tol and not surface.clipped:
-                self._verify(leap)
+                self._verify(leap, surface.rest)
             else:
                 self._blurred = self._blurred + 1 if surface.clipped else 0
                 growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
@@ -348,10 +355,14 @@ class AutoOptimizer:
         self.phase, self._target_size = "refine", size
         self._radius = max(self._radius, 0.1)
 
-    def _verify(self, leap: Leap) -> None:
-        """Before the end: fresh draws about the final q, which no decision has depended on yet."""
+    def _verify(self, leap: Leap, rest: float) -> None:
+        """Before the end: fresh draws about the final q, which no decision has depended on yet.
+
+        The further the target is from Gaussian, the more it takes to see what has not been seen.
+        """
         self._q, self.phase, self._verified = leap.q, "verify", True
-        self._want = max(20, self._basis.num_monomials // 3)
+        count = self._basis.num_monomials
+        self._want = max(20, count // 3 if rest < FAR_FROM_GAUSSIAN else 2 * count)
 
     def _wider(self, q: Gaussian) -> Gaussian:
         """``q`` with larger standard deviations: its draws show the tails, and have their weights."""

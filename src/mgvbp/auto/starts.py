@@ -52,6 +52,11 @@ class MultiStart:
         return self._active.lower_bound
 
     @property
+    def lower_bound_se(self) -> float:
+        """The standard error of that."""
+        return self._active.lower_bound_se
+
+    @property
     def gap(self) -> float:
         """Its expected distance from the optimum it went to."""
         return self._active.gap

@@ -31,8 +31,12 @@ SMOOTH_BELOW = 20.0
 """Gap, in units of the noise, above which the next leap does not need kriging."""
 SMOOTH_DRAWS = 2500
 """Draws above which it takes too long."""
+SMOOTH_SHARE = 3.0
+"""Draws per effective draw above which too many lie where q does not go: they would shape the function there."""
 SMOOTH_CAUTION = 1.5
 """Factor on the errors that kriging states: its draws are not independent of what they predict."""
+SMOOTH_BELIEF = 0.4
+"""Share of the noise of least squares below which kriging is not believed: rough functions mislead it."""
 SINGULAR = 1e-9
 NEGLIGIBLE = 1e-9
 """Draws with a smaller share of the weight, relative to an equal share, are left out."""
@@ -52,6 +56,8 @@ class Surface:
     """Effective number of draws."""
     residual: float
     """Standard deviation of the leave-one-out residuals of h, in nats."""
+    rest: float
+    """Standard deviation of what the quadratic alone misses of h: 0 for a Gaussian target."""
     r2: float
     """Share of the variance of h that the surface predicts (leave-one-out); may be negative."""
     gap: float
@@ -90,9 +96,12 @@ def fit_surface(
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
-    if fit.noise > max(0.5 * tol, fit.gap / SMOOTH_BELOW) and len(h) <= SMOOTH_DRAWS:
+    worthwhile = fit.noise > max(0.5 * tol, fit.gap / SMOOTH_BELOW)
+    if worthwhile and len(h) <= min(SMOOTH_DRAWS, SMOOTH_SHARE * effective):
         smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
-        fit = min(fit, smooth or fit, key=lambda candidate: candidate.noise)
+        if smooth is not None and smooth.noise < fit.noise:
+            smooth.state_at_least(SMOOTH_BELIEF * fit.noise)
+            fit = smooth
     spread = float(response @ response)
     if not abs(fit.coefficients[0]) <= 3.0 * math.sqrt(spread):
         return None  # the mean of h cannot be that far from its values
@@ -104,6 +113,7 @@ def fit_surface(
         G=fit.G,
         size=effective,
         residual=math.sqrt(fit.variance),
+        rest=math.sqrt(fits[0].variance),
         r2=1.0 - fit.variance / spread if spread > 0.0 else 1.0,
         gap=fit.gap,
         noise=fit.noise,
@@ -161,6 +171,13 @@ class _Fit:
         self.gap = float(np.sum(np.square(in_nats(self.coefficients[:, None]))))
         self.noise = float(np.trace(covariance))
         self.noise_sd = math.sqrt(2.0 * float(np.sum(np.square(covariance))))
+
+    def state_at_least(self, noise: float) -> None:
+        """State larger errors, if need be, so that the noise is ``noise``."""
+        factor = max(1.0, noise / max(self.noise, 1e-300))
+        self.noise *= factor
+        self.noise_sd *= factor
+        self.intercept_se *= math.sqrt(factor)
 
 
 def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:

@@ -213,6 +213,10 @@ def _names(blocks: object) -> list[list[str]] | None:
 
 
 def _partition(blocks: Any) -> list[Indices]:
+    if isinstance(blocks, list | tuple) and blocks and all(isinstance(name, str) for name in blocks):
+        raise InvalidInputError(
+            f"each block is a list of names: got {blocks!r}, try {[[name] for name in blocks]}"
+        )
     try:
         arrays = [np.array(block) for block in blocks]
     except (TypeError, ValueError):

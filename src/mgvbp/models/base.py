@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
-from mgvbp.errors import InvalidInputError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.gaussian import frozen
 from mgvbp.parameters import Parameters
 
@@ -60,7 +60,7 @@ class RegressionModel(ABC):
         return self._log_likelihood(self._checked_draws(theta))
 
     def pointwise(self, theta: ArrayLike) -> Array:
-        """Log-likelihood of each observation, (S, d) -> (S, N): what WAIC and LOO need."""
+        """Log-likelihood of each observation, (S, d) -> (S, N): what LOO needs."""
         draws = self._checked_draws(theta)
         values = np.empty((len(draws), len(self.y)))
         for some, rows in blocks(*values.shape):
@@ -108,11 +108,18 @@ class RegressionModel(ABC):
     def _predictive(self, theta: Array, X: Array) -> Array: ...
 
     def _checked_draws(self, theta: ArrayLike) -> Array:
+        if isinstance(theta, Mapping):
+            raise InvalidTypeError(
+                "theta must be rows of the unconstrained θ, posterior.sample(n), "
+                "not the dict of posterior.draws(n)"
+            )
         draws = np.asarray(theta, dtype=np.float64)
-        if draws.ndim != 2 or draws.shape[1] != self.parameters.dim or len(draws) == 0:
+        dim = self.parameters.dim
+        if draws.ndim != 2 or draws.shape[1] != dim or len(draws) == 0:
+            advice = "; these models take all draws at once: leave vectorized=False out; one is theta[None]"
             raise InvalidInputError(
-                f"theta has shape {draws.shape}; expected (S, {self.parameters.dim}): "
-                f"{', '.join(self.parameters.labels)}"
+                f"theta has shape {draws.shape}; expected (S, {dim}): {', '.join(self.parameters.labels)}"
+                f"{advice if draws.shape == (dim,) else ''}"
             )
         return draws
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError
+from mgvbp.models.base import checked_design
 from mgvbp.models.linear import LinearRegression
 
 LAGS = (1, 5, 22)
@@ -21,7 +22,8 @@ class HAR(LinearRegression):
     """Corsi's (2009) regression of volatility on its means over the last day, week and month; θ = (β, log σ).
 
     ``v_t = β_0 + β_1 v_{t−1} + β_2 mean(v_{t−5}, ..., v_{t−1}) + β_3 mean(v_{t−22}, ..., v_{t−1}) + σ ε_t``,
-    with standard normal errors. `predictive` takes rows of `lagged_means`, of which the last is tomorrow's.
+    with standard normal errors. `predictive` takes rows of `lagged_means`, of which the last is tomorrow's,
+    with or without their first column of ones.
 
     Parameters
     ----------
@@ -52,6 +54,12 @@ class HAR(LinearRegression):
         model = cls.__new__(cls)
         LinearRegression.__init__(model, np.column_stack([np.ones(len(columns[0])), *columns]), target, NAMES)
         return model
+
+    def _checked_rows(self, X: ArrayLike) -> Array:
+        design = checked_design(X)
+        if design.shape[1] == len(LAGS):
+            design = np.column_stack([np.ones(len(design)), design])
+        return super()._checked_rows(design)
 
 
 def lagged_means(volatility: ArrayLike) -> Array:

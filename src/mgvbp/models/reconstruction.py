@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.checks import as_generator, positive_integer, positive_number
+from mgvbp.checks import as_generator, positive_integer, positive_number, true_or_false
 from mgvbp.errors import InvalidInputError
 from mgvbp.models.base import RegressionModel, checked_response
 from mgvbp.models.linear import HALF_LOG_2PI, LeastSquares
@@ -60,7 +60,7 @@ class Reconstruction(RegressionModel):
         super().__init__(X, y)
         checked_bits(self.X)
         self.sigma = positive_number(sigma, "sigma")
-        self.squared = squared
+        self.squared = true_or_false(squared, "squared")
         self._squares = LeastSquares(slopes(self.X), self.y)
 
     @staticmethod
@@ -77,7 +77,8 @@ class Reconstruction(RegressionModel):
         beta = generator.random(columns)
         X = generator.integers(2, size=(rows, columns)).astype(np.float64)
         noise = positive_number(sigma, "sigma") * generator.standard_normal(rows)
-        return Simulation(X, regression_function(beta[None], X, squared)[0] + noise, beta)
+        f = regression_function(beta[None], X, true_or_false(squared, "squared"))[0]
+        return Simulation(X, f + noise, beta)
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]))

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer, positive_number
-from mgvbp.errors import InvalidTypeError
+from mgvbp.checks import positive_integer, positive_number, true_or_false
 from mgvbp.families import Family, resolve_family
 from mgvbp.gaussian import Gaussian
 from mgvbp.posterior import Posterior
@@ -41,8 +40,7 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Array, Any]:
         """Features and responses as arrays, and the parameters looked at; sets the scaling of the features."""
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise InvalidTypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}")
+        true_or_false(self.fit_intercept, "fit_intercept")
         positive_number(self.prior_variance, "prior_variance")
         features, response = validate_data(self, X, y, dtype=np.float64, **options)
         self._scaling = Scaling.of(features, centre=self.fit_intercept)
@@ -68,7 +66,7 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         )
         self.posterior_ = posterior
         self.lower_bound_ = posterior.lower_bound
-        self.n_iter_ = len(posterior.trace)
+        self.n_iter_ = max(1, len(posterior.trace) - 1)  # scikit-learn wants one at least
         return posterior
 
     def _split(self, beta: Array) -> tuple[Array, Array]:

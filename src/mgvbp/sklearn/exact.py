@@ -119,7 +119,7 @@ def fit_exact(
         method="newton",
         estimator="exact",
         gap=gap,
-        gap_se=0.0,
+        gap_se=None if likelihood.error else 0.0,  # the error of Sobol points is not known
         parameters=likelihood.model.parameters,
         log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
         pointwise=likelihood.model.pointwise,

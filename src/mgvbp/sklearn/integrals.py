@@ -3,6 +3,10 @@ r"""Logistic functions averaged over Gaussians: one dimension by the trapezoidal
 The trapezoidal rule with step h is off by about :math:`2 \exp(-2π^2 / (s h))` for
 :math:`E[\mathrm{expit}(m + s z)]`, z standard normal, since expit has its poles at ±iπ. A step of 0.7/s makes that
 1e-12 for any s, which no Gauss–Hermite rule does.
+
+For a large s that would be many nodes. There the rule sums over the logistic distribution instead: expit is the
+distribution function of a logistic L, so that :math:`E[\mathrm{expit}(η)] = E_L[Φ((m - L) / s)]`, and likewise
+:math:`E[\log(1 + e^η)] = E[(η - L)_+]`. The poles are the same, and a step of ½ is off by 1e-17 for any s.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from mgvbp._linalg import Array
 from mgvbp.draws import sobol
@@ -19,20 +24,30 @@ from mgvbp.models.base import BLOCK
 
 WIDTH = 8.5
 """Beyond ±8.5 there is 2e-17 of the normal distribution."""
+WIDE = 10.0
+"""Rows of larger standard deviations go to `mixture`; for the others `line` reaches what counts in the tails."""
+LOGISTIC = 0.5 * np.arange(-160, 161)
+SHARES = expit(LOGISTIC) * expit(-LOGISTIC)
+SHARES /= SHARES.sum()
 NUM_POINTS = 1024
 
 
 def log_mean_expit(mean: Array, variance: Array) -> Array:
-    """``log E[expit(η)]`` for each ``η ~ N(mean, variance)``, (M,) -> (M,).
+    """``log E[expit(η)]`` for each ``η ~ N(mean, variance)``, (M,) -> (M,); small values in relative terms.
 
     Examples
     --------
     >>> np.exp(log_mean_expit(np.array([0.0, 1.0, 1.0]), np.array([4.0, 0.0, 4.0]))).round(4)
     array([0.5   , 0.7311, 0.6477])
     """
-    values = np.empty(len(mean))
-    for rows, eta, weights in line(mean, variance):
-        values[rows] = logsumexp(log_expit(eta) + np.log(weights), axis=1)
+    # far out, expit(η) = exp(η) expit(−η) and the normal density tilted by exp(η): N(mean + variance, variance)
+    far = mean < -0.5 * variance
+    centre = np.where(far, -(mean + variance), mean)
+    values = np.where(far, mean + 0.5 * variance, 0.0)
+    for rows, eta, weights in line(centre, variance):
+        values[rows] += logsumexp(log_expit(eta) + np.log(weights), axis=1)
+    for rows, x, _ in mixture(centre, variance):
+        values[rows] += logsumexp(log_ndtr(x) + np.log(SHARES), axis=1)
     return values
 
 
@@ -44,19 +59,35 @@ def sigmoid_moments(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         values[0, rows] = -log_expit(-eta) @ weights
         values[1, rows] = p @ weights
         values[2, rows] = (p * expit(-eta)) @ weights
+    for rows, x, std in mixture(mean, variance):
+        density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
+        values[0, rows] = (std * (x * ndtr(x) + density)) @ SHARES
+        values[1, rows] = ndtr(x) @ SHARES
+        values[2, rows] = (density / std) @ SHARES
     return values[0], values[1], values[2]
 
 
-def line(mean: Array, variance: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """Blocks of rows with the nodes η of each, (n, J), and the weights (J,) of the trapezoidal rule."""
+def line(mean: Array, variance: Array) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Blocks of narrow rows with the nodes η of each, (n, J), and the weights (J,) of the trapezoidal rule."""
+    narrow = np.flatnonzero(variance <= WIDE**2)
     std = np.sqrt(np.maximum(variance, 0.0))
-    step = min(0.5, 0.7 / max(std.max(initial=0.0), 1e-300))
+    step = min(0.5, 0.7 / max(std[narrow].max(initial=0.0), 1e-300))
     half = int(np.ceil(WIDTH / step))
     nodes = step * np.arange(-half, half + 1)
     weights = np.exp(-0.5 * nodes**2)
     weights /= weights.sum()
-    for rows in row_blocks(len(mean), len(nodes)):
+    for block in row_blocks(len(narrow), len(nodes)):
+        rows = narrow[block]
         yield rows, mean[rows, None] + std[rows, None] * nodes, weights
+
+
+def mixture(mean: Array, variance: Array) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Blocks of wide rows with ``(mean − L) / std`` at the nodes L of `SHARES`, (n, J), and their std, (n, 1)."""
+    wide = np.flatnonzero(~(variance <= WIDE**2))
+    for block in row_blocks(len(wide), len(LOGISTIC)):
+        rows = wide[block]
+        std = np.sqrt(variance[rows, None])
+        yield rows, (mean[rows, None] - LOGISTIC) / std, std
 
 
 class SoftmaxMoments:

@@ -85,10 +85,14 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Means (M,) of new counts; with ``return_std`` also the counts' standard deviations."""
         eta, variance = self._predictor(X)
-        mean = np.exp(self._offset + eta + 0.5 * variance)  # of a log-normal rate
-        if not return_std:
-            return mean
-        return mean, np.sqrt(mean + mean**2 * np.expm1(variance))
+        log_mean = self._offset + eta + 0.5 * variance  # of a log-normal rate
+        # far out inf is the answer, and log 0 where there is no variance
+        with np.errstate(over="ignore", divide="ignore"):
+            mean = np.exp(log_mean)
+            if not return_std:
+                return mean
+            log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))  # of the rate's variance
+            return mean, np.exp(0.5 * np.logaddexp(log_mean, log_spread))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of the Poisson deviance that is explained; 1 is best."""
