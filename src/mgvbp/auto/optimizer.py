@@ -327,7 +327,8 @@ class AutoOptimizer:
         if leap is None:
             self._begin_evolution()
             return
-        tol, uncertain = self.method.tol, surface.noise + 0.5 * surface.noise_sd
+        tol = self.method.tol
+        uncertain = math.inf if surface.ridge else surface.noise + 0.5 * surface.noise_sd
         if surface.gap < surface.noise + 2.0 * surface.noise_sd or leap.gain < 0.05 * tol:
             if uncertain < tol and self._verified and not surface.clipped:
                 self._finish(leap)

@@ -37,6 +37,8 @@ SMOOTH_CAUTION = 1.5
 """Factor on the errors that kriging states: its draws are not independent of what they predict."""
 SMOOTH_BELIEF = 0.4
 """Share of the noise of least squares below which kriging is not believed: rough functions mislead it."""
+ROUND_OFF = 1e-12
+"""Variance of residuals, in squared nats, of a target that is quadratic."""
 SINGULAR = 1e-9
 NEGLIGIBLE = 1e-9
 """Draws with a smaller share of the weight, relative to an equal share, are left out."""
@@ -66,6 +68,8 @@ class Surface:
     """How much of the gap noise alone would make, on average ..."""
     noise_sd: float
     """... and its standard deviation."""
+    ridge: bool = False
+    """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
     clipped: bool = False
     """Whether low values were raised to a floor: good for a direction, not for a certificate."""
 
@@ -118,6 +122,7 @@ def fit_surface(
         gap=fit.gap,
         noise=fit.noise,
         noise_sd=fit.noise_sd,
+        ridge=not q.family.mask.all() and fit.on_a_ridge,
     )
 
 
@@ -171,6 +176,12 @@ class _Fit:
         self.gap = float(np.sum(np.square(in_nats(self.coefficients[:, None]))))
         self.noise = float(np.trace(covariance))
         self.noise_sd = math.sqrt(2.0 * float(np.sum(np.square(covariance))))
+
+    @property
+    def on_a_ridge(self) -> bool:
+        """Whether ``H⁻¹``, which the gap of a structured family needs, may be far off: H errs by 2 √noise."""
+        smallest = float(np.linalg.eigvalsh(self.G)[0])
+        return self.variance > ROUND_OFF and 1.0 + 2.0 * smallest < 2.0 * math.sqrt(self.noise)
 
     def state_at_least(self, noise: float) -> None:
         """State larger errors, if need be, so that the noise is ``noise``."""
