@@ -80,11 +80,7 @@ class Parameters:
     @property
     def slices(self) -> dict[str, slice]:
         """Where each name's numbers lie in θ."""
-        slices, start = {}, 0
-        for name, transform in self._items:
-            slices[name] = slice(start, start + transform.size)
-            start += transform.size
-        return slices
+        return slices_of({name: (transform.size,) for name, transform in self._items})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -302,6 +298,15 @@ class Model:
     def __call__(self, theta: ArrayLike) -> Any:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
         return self.function(**self.parameters.constrain(theta))
+
+
+def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+    """Where the numbers of each name's array lie, if they are put one behind the other."""
+    slices, start = {}, 0
+    for name, shape in shapes.items():
+        slices[name] = slice(start, start + math.prod(shape))
+        start = slices[name].stop
+    return slices
 
 
 def indexed(name: str, shape: tuple[int, ...]) -> Iterable[str]:

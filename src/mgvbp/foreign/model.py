@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError, MissingDependencyError
-from mgvbp.parameters import indexed
+from mgvbp.parameters import indexed, slices_of
 
 
 @dataclass(frozen=True)
@@ -131,15 +131,6 @@ class ForeignModel:
     def __call__(self, theta: ArrayLike) -> Array:
         """The log density at each row of ``theta``, (S, d) -> (S,)."""
         return self.log_density(checked_rows(np.asarray(theta, np.float64), self.parameters.dim))
-
-
-def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
-    """Where each name's numbers lie, if they are put one behind the other."""
-    slices, start = {}, 0
-    for name, shape in shapes.items():
-        slices[name] = slice(start, start + prod(shape))
-        start += prod(shape)
-    return slices
 
 
 def checked_rows(theta: Array, dim: int) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.foreign.compiled import compiled
-from mgvbp.foreign.model import ForeignModel, ForeignParameters, require, slices_of
+from mgvbp.foreign.model import ForeignModel, ForeignParameters, require
+from mgvbp.parameters import slices_of
 
 
 def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> ForeignModel:

@@ -10,7 +10,8 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.foreign.model import ForeignModel, ForeignParameters, require, slices_of
+from mgvbp.foreign.model import ForeignModel, ForeignParameters, require
+from mgvbp.parameters import slices_of
 
 Function = Callable[..., list[Array]]
 
