@@ -691,7 +691,7 @@ HOSTILE = {
     "huge matrix": [["beta", "CorrelationCholesky", [10**9]]],
     "negative": [["beta", "Real", [-3]]],
     "twice": [["beta", "Real", [2]], ["beta", "Real", []]],
-    "name": [["import os", "Real", [3]]],
+    "name": [["", "Real", [3]]],
     "nested": [["beta", "LowerBound", [[[0.0]], 3]]],
 }
 

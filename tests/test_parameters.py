@@ -27,7 +27,8 @@ from scipy.stats import (
 
 import mgvbp
 from mgvbp import EvaluationError, FileFormatError, Gaussian, InvalidInputError, InvalidTypeError
-from mgvbp.parameters import Model, Parameters
+from mgvbp.model import Model
+from mgvbp.parameters import Parameters
 from mgvbp.problem import log_prior
 from mgvbp.transforms import (
     TRANSFORMS,
@@ -334,7 +335,11 @@ HOSTILE = [
     [[["beta"], "Real", []]],
     [[1, "Real", []]],
     [["", "Real", []]],
-    [["beta[0]", "Real", []]],
+    [[["a", "a"], "GarchRegion", [1, 0, 1]]],
+    [[["a"], "GarchRegion", [1, 0, 1]]],
+    [[["a", 1], "GarchRegion", [1, 0, 1]]],
+    [[["a", ["b"]], "GarchRegion", [1, 0, 1]]],
+    [[[], "Real", [0]]],
     [["beta", "Real", []], ["beta", "Real", []]],
 ]
 
@@ -362,12 +367,74 @@ def test_a_spec_gives_parameters_or_a_file_format_error(spec):
     assert Parameters.from_spec(parameters.spec()) == parameters
 
 
+# --- names for the entries of a vector ----------------------------------------------------------------
+
+WHOLE = Parameters(omega=Positive(), garch=GarchRegion(1, 1, 1), nu=LowerBound(2.0))
+COEFFICIENTS = ("alpha[1]", "gamma[1]", "beta[1]")
+SPLIT = Parameters({"omega": Positive(), COEFFICIENTS: GarchRegion(1, 1, 1)}, nu=LowerBound(2.0))
+
+
+def test_split_names():
+    assert SPLIT.names == SPLIT.labels == ("omega", *COEFFICIENTS, "nu")
+    assert SPLIT.dim == WHOLE.dim
+    assert SPLIT.slices["gamma[1]"] == slice(2, 3)
+    assert SPLIT.slices["nu"] == slice(4, 5)
+    assert Parameters.from_spec(json.loads(json.dumps(SPLIT.spec()))) == SPLIT
+    assert repr(SPLIT).startswith("Parameters({'omega': Positive()")
+
+
+def test_split_values_are_the_entries_of_the_vector():
+    theta = np.random.default_rng(1).standard_normal((4, 5))
+    split, whole = SPLIT.constrain(theta), WHOLE.constrain(theta)
+    np.testing.assert_array_equal(np.stack([split[name] for name in COEFFICIENTS], axis=1), whole["garch"])
+    np.testing.assert_array_equal(split["nu"], whole["nu"])
+    np.testing.assert_array_equal(SPLIT.log_jacobian(theta), WHOLE.log_jacobian(theta))
+    np.testing.assert_allclose(SPLIT.unconstrain(split), theta, rtol=1e-9)
+    one = {name: float(value[0]) for name, value in split.items()}
+    np.testing.assert_allclose(SPLIT.unconstrain(one), theta[0], rtol=1e-9)
+
+
+def test_split_values_outside_the_region_are_named():
+    with pytest.raises(InvalidInputError, match=r"alpha\[1\], gamma\[1\], beta\[1\]: .*below 0.9998"):
+        SPLIT.unconstrain({"omega": 1.0, "alpha[1]": 0.9, "gamma[1]": 0.0, "beta[1]": 0.2, "nu": 5.0})
+
+
+def test_split_prior_is_the_sum_over_the_names():
+    theta = np.random.default_rng(2).standard_normal((3, 5))
+    each = {name: norm(0.2, 0.5) for name in COEFFICIENTS}
+    omega, nu = gamma(2.0), expon(2.0)
+    split = SPLIT.prior(omega=omega, **each, nu=nu).log_density(theta)
+    whole = WHOLE.prior(omega=omega, garch=norm(0.2, 0.5), nu=nu).log_density(theta)
+    np.testing.assert_allclose(split, whole, rtol=1e-13)
+
+
+def test_a_posterior_with_split_names():
+    q = mgvbp.fit(SplitTarget(), mgvbp.Gaussian(variance=1.0, dim=5))
+    draws = q.draws(10_000, rng=0)
+    assert q["alpha[1]"].mean == pytest.approx(draws["alpha[1]"].mean(), abs=1e-12)
+    assert "beta[1]" in q.summary()
+    with pytest.raises(InvalidInputError, match="shares a constraint"):
+        q["beta[1]"].density(0.5)
+
+
+class SplitTarget:
+    parameters = SPLIT
+
+    def __call__(self, theta):
+        return -((theta - 0.3) ** 2).sum(axis=1)
+
+
 # --- bad arguments --------------------------------------------------------------------------------------
 
 BAD = [
     ("none", lambda: Parameters(), InvalidInputError, "at least one parameter"),
     ("not an identifier", lambda: Parameters(**{"a b": Real()}), InvalidInputError, "identifier; got 'a b'"),
     ("keyword", lambda: Parameters(**{"lambda": Real()}), InvalidInputError, "identifier; got 'lambda'"),
+    ("not a dict", lambda: Parameters(Real()), InvalidTypeError, "a dict of them"),
+    ("too few names", lambda: Parameters({("a", "b"): GarchRegion(1, 1, 1)}), InvalidInputError, "cannot be split"),
+    ("simplex", lambda: Parameters({("a", "b"): Simplex(2)}), InvalidInputError, "cannot be split"),
+    ("twice", lambda: Parameters({("a", "b"): Real(2)}, a=Real()), InvalidInputError, "the same name: a, b, a"),
+    ("number as a name", lambda: Parameters({("a", 1): Real(2)}), InvalidTypeError, "names must be strings"),
     ("a number", lambda: Parameters(beta=3), InvalidTypeError, "beta must be a transform.*got 3"),
     ("a class", lambda: Parameters(beta=Real), InvalidTypeError, "beta must be a transform"),
     ("short theta", lambda: ONE.constrain(np.zeros((2, 3))), InvalidInputError, r"\(2, 3\).*\(S, 4\)"),

@@ -18,6 +18,7 @@ from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.transforms import (
     TRANSFORMS,
     CorrelationCholesky,
+    FigarchRegion,
     GarchRegion,
     Interval,
     LowerBound,
@@ -75,6 +76,14 @@ def garch(x, p, o, q):
     return out
 
 
+def figarch(x, p, q):
+    """The authors' parametrisation."""
+    d = sigmoid(x[p])
+    phi = [sigmoid(x[0]) * (1 - d) / 2] if p else []
+    beta = [sigmoid(x[-1]) * (sum(phi) + d)] if q else []
+    return [*phi, d, *beta]
+
+
 CASES = {
     Real(2): lambda x: x,
     Positive(3): lambda x: [mpmath.exp(c) for c in x],
@@ -90,6 +99,10 @@ CASES = {
     GarchRegion(1, 0, 1): lambda x: garch(x, 1, 0, 1),
     GarchRegion(1, 1, 1): lambda x: garch(x, 1, 1, 1),
     GarchRegion(0, 1, 1): lambda x: garch(x, 0, 1, 1),
+    FigarchRegion(0, 0): lambda x: figarch(x, 0, 0),
+    FigarchRegion(0, 1): lambda x: figarch(x, 0, 1),
+    FigarchRegion(1, 0): lambda x: figarch(x, 1, 0),
+    FigarchRegion(1, 1): lambda x: figarch(x, 1, 1),
 }
 LARGER = [Real(2, 2), Interval(0.0, 1.0, 2, 3), Ordered(5), Simplex(6), CorrelationCholesky(4)]
 LARGER += [GarchRegion(2, 2, 2), GarchRegion(1, 2, 0), GarchRegion(0, 0, 3)]
@@ -165,6 +178,12 @@ def inside(transform, value):
         persistence = a.sum(axis=1) + g.sum(axis=1) / 2 + b.sum(axis=1)
         signs = (a > 0).all(axis=1) & (b > 0).all(axis=1) & (padded[:, :o] + g > 0).all(axis=1)
         return signs & (persistence < 0.9998 + 1e-15)
+    if isinstance(transform, FigarchRegion):
+        p, q = transform.arguments
+        d, phi = rows[:, p], rows[:, 0] if p else 0.0
+        beta = rows[:, -1] if q else d / 2
+        phi_fits = (phi > 0) & (phi < (1 - d) / 2) if p else True
+        return (d > 0) & (d < 1) & phi_fits & (beta > 0) & (beta < phi + d)
     lower, upper = transform.bounds
     return ((rows > lower) & (rows < upper)).all(axis=1)
 
@@ -288,6 +307,9 @@ OUTSIDE = [
     (GarchRegion(1, 1, 0), [[0.1, -0.2]], "γ_i > −α_i"),
     (GarchRegion(1, 1, 0), [[0.1, 1.9]], "below 0.9998"),
     (GarchRegion(1, 2, 0), [[0.1, 0.1, -0.05]], "γ_i > −α_i"),
+    (FigarchRegion(1, 1), [[0.3, 0.5, 0.2]], r"φ < \(1 − d\)/2"),
+    (FigarchRegion(1, 1), [[0.1, 0.5, 0.7]], "β < φ \\+ d"),
+    (FigarchRegion(0, 0), [[1.0]], "d < 1"),
 ]
 
 
@@ -312,6 +334,7 @@ BAD = [
     (lambda: CorrelationCholesky(1), InvalidInputError, "n must be at least 2"),
     (lambda: GarchRegion(0, 0, 0), InvalidInputError, "at least one coefficient"),
     (lambda: GarchRegion(1, -1, 1), InvalidInputError, "o must be at least 0"),
+    (lambda: FigarchRegion(2, 1), InvalidInputError, "0 or 1"),
     (lambda: Positive(2).constrain([0.0, 0.0]), InvalidInputError, r"\(2,\); Positive\(2\) expects \(S, 2\)"),
     (lambda: Positive(2).log_jacobian([[0.0]]), InvalidInputError, r"expects \(S, 2\)"),
     (lambda: Simplex(3).unconstrain([0.2, 0.3, 0.5]), InvalidInputError, r"expected \(S, 3\)"),

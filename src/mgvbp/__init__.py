@@ -27,8 +27,9 @@ from mgvbp.gaussian import Gaussian
 from mgvbp.loading import load
 from mgvbp.marginal import Marginal
 from mgvbp.methods import MGVB, MGVBP, QBVI, Geodesic
+from mgvbp.model import Model
 from mgvbp.optimizer import Optimizer, State
-from mgvbp.parameters import Model, Parameters
+from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Problem
 from mgvbp.trace import Trace

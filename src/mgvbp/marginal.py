@@ -105,8 +105,8 @@ class Marginal:
 
     def _log_density(self, values: Array) -> Array:
         raise InvalidInputError(
-            f"the density of {self.name} is not known: its transform is not one of mgvbp.transforms; "
-            f"a histogram of posterior[{self.name!r}].sample(n) shows it"
+            f"the density of {self.name} is not known, since it shares a constraint with others or its model "
+            f"was written elsewhere; a histogram of posterior[{self.name!r}].sample(n) shows it"
         )
 
     def __repr__(self) -> str:
@@ -177,6 +177,6 @@ class TransformedMarginal(Marginal):
 
 def marginal(q: Gaussian, parameters: NamedParameters, name: str) -> Marginal:
     """The distribution of the parameter ``name`` where θ ~ ``q``."""
-    if isinstance(parameters, Parameters):
+    if isinstance(parameters, Parameters) and name not in parameters.shared:
         return TransformedMarginal(q, parameters, name)
     return Marginal(q, parameters, name)

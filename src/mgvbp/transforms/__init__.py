@@ -3,6 +3,7 @@
 from mgvbp.transforms.base import Transform
 from mgvbp.transforms.correlation import CorrelationCholesky
 from mgvbp.transforms.elementwise import Elementwise, Interval, LowerBound, Positive, Real, UpperBound
+from mgvbp.transforms.figarch import FigarchRegion
 from mgvbp.transforms.garch import GarchRegion
 from mgvbp.transforms.ordered import Ordered
 from mgvbp.transforms.simplex import Simplex
@@ -11,6 +12,7 @@ __all__ = [
     "TRANSFORMS",
     "CorrelationCholesky",
     "Elementwise",
+    "FigarchRegion",
     "GarchRegion",
     "Interval",
     "LowerBound",
@@ -34,6 +36,7 @@ TRANSFORMS: dict[str, type[Transform]] = {
         Simplex,
         CorrelationCholesky,
         GarchRegion,
+        FigarchRegion,
     )
 }
 """By name, for files."""

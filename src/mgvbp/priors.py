@@ -1,0 +1,81 @@
+"""Priors on the constrained scale: distributions of named values, as a density of θ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.problem import checked_values
+from mgvbp.transforms import Elementwise, Transform
+
+if TYPE_CHECKING:
+    from mgvbp.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class ConstrainedPrior:
+    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`."""
+
+    parameters: Parameters
+    distributions: Mapping[str, Any]
+
+    def log_density(self, theta: ArrayLike) -> Array:
+        """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
+        total = self.parameters.log_jacobian(theta)
+        for name, value in self.parameters.constrain(theta).items():
+            distribution, entries = self.distributions[name], tuple(range(1, value.ndim))
+            # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                term = np.asarray(log_density_of(distribution, name, value))
+            if term.shape == value.shape:
+                term = term.sum(axis=entries)
+            elif term.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
+                term = term.reshape(1)
+            finite = np.isfinite(value).all(axis=entries)
+            total += np.where(finite, checked_values(term, value, f"the prior of {name}"), -np.inf)
+        return total
+
+
+def require_support(name: str, transform: Transform, distribution: Any) -> None:
+    """Refuse a prior that is zero at some of the values of ``transform``, where both say what theirs are."""
+    if not isinstance(transform, Elementwise) or not callable(getattr(distribution, "support", None)):
+        return
+    try:
+        low, high = distribution.support()
+    except TypeError:
+        raise InvalidTypeError(
+            f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
+        ) from None
+    low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
+    lower, upper = transform.bounds
+    # uniform(a, b - a) may end a rounding error before b
+    near = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-12)
+    if not ((low <= lower or near(low, lower)) and (high >= upper or near(high, upper))):
+        raise InvalidInputError(
+            f"the prior of {name} has the support ({low}, {high}), but {transform!r} goes beyond it: use "
+            "Positive, LowerBound, UpperBound or Interval"
+        )
+
+
+def log_density_of(distribution: Any, name: str, value: Array) -> Any:
+    """The log density of the values (S, *shape) as the distribution, or the function, returns it."""
+    if not hasattr(distribution, "logpdf"):
+        return distribution(value)
+    # scipy's Dirichlet, alone among its distributions, has the draws in the last axis
+    columns = type(distribution).__name__ == "dirichlet_frozen"
+    try:
+        return distribution.logpdf(value.T if columns else value)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"the logpdf of the prior of {name} does not take values of shape {value.shape}, one row per draw: "
+            f"{error}; give a function of them that returns shape ({len(value)},)",
+            value,
+        ) from error
