@@ -10,11 +10,27 @@ where :math:`q_k` are the Gaussians that were drawn from and :math:`n_k` how man
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.gaussian import Gaussian
+
+
+class View(NamedTuple):
+    """Draws as ``q`` sees them: in its frame (N, d), its log density there (N,) and normalised weights (N,)."""
+
+    q: Gaussian
+    eps: Array
+    log_q: Array
+    weights: Array
+
+    @property
+    def size(self) -> float:
+        """Kish's effective number of draws."""
+        squared = float(self.weights @ self.weights)
+        return 1.0 / squared if squared > 0.0 else 0.0
 
 
 class Archive:
@@ -39,18 +55,19 @@ class Archive:
         self.theta = np.concatenate([self.theta, theta])
         self.values = np.concatenate([self.values, np.where(np.isfinite(values), values, -np.inf)])
 
-    def weights(self, q: Gaussian) -> Array:
-        """Normalised importance weights for ``q``, (N,); 0 where the value is not finite."""
-        log_weights = q.log_density_at(self.theta) - self._log_mixture
-        log_weights[self.values == -np.inf] = -np.inf
+    def view(self, q: Gaussian) -> View:
+        """All draws, weighted for ``q``; those whose value is not finite have weight 0."""
+        eps = q.family.to_frame(q.factor, self.theta - q.mean)
+        log_q = q.log_density_in_frame(eps)
+        log_weights = np.where(self.values == -np.inf, -np.inf, log_q - self._log_mixture)
         largest = log_weights.max(initial=-np.inf)
         if largest == -np.inf:
-            return np.zeros(len(log_weights))
+            return View(q, eps, log_q, np.zeros(len(eps)))
         weights = np.exp(log_weights - largest)
-        return np.asarray(weights / weights.sum())
+        return View(q, eps, log_q, weights / weights.sum())
 
 
-def effective_size(weights: Array) -> float:
-    """Kish's effective sample size of normalised weights."""
-    squared = float(weights @ weights)
-    return 1.0 / squared if squared > 0.0 else 0.0
+def equal_view(q: Gaussian, theta: Array) -> View:
+    """Draws (N, d) with the same weight each."""
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    return View(q, eps, q.log_density_in_frame(eps), np.full(len(theta), 1.0 / len(theta)))

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dposv
 
-from mgvbp._linalg import cholesky
-from mgvbp.auto.surface import Surface, solve_lower
+from mgvbp.auto.surface import Surface
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.gaussian import Gaussian
 
@@ -45,35 +44,32 @@ def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | Non
     What a surface misses is mostly cubic: at t times the distance from the mean it is t³ times the residual.
     ``extrapolate`` allows steps for which that is at most `MISS` times the promised gain.
     """
-    q, g, G = surface.q, surface.g, surface.G
-    curvatures, U = np.linalg.eigh(G)
-    mask = q.family.mask
-    kept = curvatures if mask.all() else np.linalg.eigvalsh(np.where(mask, G, 0.0))
-    beta = STEPS[:, None]
-    H, F = 1.0 + 2.0 * beta * curvatures, 1.0 + 2.0 * beta * kept  # eigenvalues for each β
-    slopes = g @ U
-    with np.errstate(all="ignore"):
-        delta = beta * slopes / H
-        kl = 0.5 * (1.0 / F - 1.0 + np.log(F)).sum(axis=1) + 0.5 * np.square(delta).sum(axis=1)
-        gain = (delta * (slopes - curvatures * delta)).sum(axis=1) + (kept - kept / F).sum(axis=1) - kl
-        allowed = kl <= radius
-        if extrapolate:
-            missed = max(surface.residual - ROUND_OFF, 0.0)
-            allowed |= missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
-    for k in np.flatnonzero(allowed & (H.min(axis=1) > 0.0) & (F.min(axis=1) > SMALLEST)):
-        if (q_next := _step(surface, float(STEPS[k]))) is not None:
-            return Leap(q_next, float(STEPS[k]), float(kl[k]), float(gain[k]))
+    q, mask = surface.q, surface.q.family.mask
+    curvatures, U = np.linalg.eigh(surface.G)  # in ascending order
+    kept = curvatures if mask.all() else np.linalg.eigvalsh(np.where(mask, surface.G, 0.0))
+    slopes = surface.g @ U
+    missed = max(surface.residual - ROUND_OFF, 0.0) if extrapolate else np.inf
+    for steps in (STEPS[:1], STEPS[1:]):  # mostly the first will do
+        beta = steps[(2.0 * curvatures[0] * steps > -1.0) & (2.0 * kept[0] * steps > SMALLEST - 1.0)][:, None]
+        H, F = 1.0 + 2.0 * beta * curvatures, 1.0 + 2.0 * beta * kept  # eigenvalues for each β
+        with np.errstate(all="ignore"):
+            delta = beta * slopes / H
+            kl = 0.5 * (1.0 / F - 1.0 + np.log(F) + delta * delta).sum(axis=1)
+            gain = (delta * (slopes - curvatures * delta) + kept - kept / F).sum(axis=1) - kl
+            believed = missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
+        for k in np.flatnonzero((kl <= radius) | believed):
+            if (q_next := _step(surface, float(beta[k, 0]))) is not None:
+                return Leap(q_next, float(beta[k, 0]), float(kl[k]), float(gain[k]))
     return None
 
 
 def _step(surface: Surface, beta: float) -> Gaussian | None:
     q = surface.q
     H = np.eye(q.dim) + 2.0 * beta * surface.G
+    _, solved, info = dposv(H, surface.g, lower=1)
     try:
-        root = cholesky(H)
         factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(H)))
     except NotPositiveDefiniteError:
         return None
-    delta = beta * dtrsm(1.0, root, solve_lower(root, surface.g[:, None]), lower=1, trans_a=1)[:, 0]
-    mean = q.mean + q.family.from_frame(q.factor, delta)
-    return Gaussian.from_factor(mean, factor, q.family) if np.isfinite(mean).all() else None
+    mean = q.mean + q.family.from_frame(q.factor, beta * solved)
+    return Gaussian.from_factor(mean, factor, q.family) if info == 0 and np.isfinite(mean).all() else None

@@ -17,23 +17,26 @@ the gradient of the surface is zero and what is left is its error, whose covaria
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.auto.archive import Archive, effective_size
+from mgvbp.auto.archive import Archive, View, equal_view
 from mgvbp.auto.evolution import Evolution, moments, project
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.surface import Surface, fit_surface
-from mgvbp.checks import as_key, positive_integer, positive_number
+from mgvbp.checks import as_key, positive_integer
 from mgvbp.errors import DivergenceError
 from mgvbp.families import Family, Full, resolve_family
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import STREAM, Info, initial_frame
 from mgvbp.problem import Problem, checked_values, log_prior, prior_and_dim
+
+if TYPE_CHECKING:
+    from mgvbp.auto.method import Auto
 
 DRAWS_PER_COEFFICIENT = 1.3
 MOST_FILLS = 6
@@ -49,48 +52,8 @@ FLOOR = 10.0
 """Values more than this times d/2 + 1 nats below the best are raised to that where a surface predicts little."""
 FASTEST_GROWTH = 1.2
 """Most by which the effective sample size grows before the noise is looked at again."""
-
-
 FAR_FROM_GAUSSIAN = 0.5
 """Nats that a quadratic misses (standard deviation) from which more fresh draws are made before the end."""
-COEFFICIENT_LIMIT = 1000
-"""Coefficients beyond which a surface costs too many draws: d = 43 for the full family, 499 for the diagonal."""
-
-
-def affordable(family: Family) -> bool:
-    """Whether `Auto` can fit its surfaces for this family."""
-    return family.num_monomials <= COEFFICIENT_LIMIT
-
-
-@dataclass(frozen=True)
-class Auto:
-    """The tuning-free method.
-
-    Parameters
-    ----------
-    tol : float
-        How far below the optimum, in nats, the lower bound may be.
-    """
-
-    tol: float = 0.01
-
-    def __post_init__(self) -> None:
-        positive_number(self.tol, "tol")
-
-    def start(self, target: int | Gaussian | Problem, **options: Any) -> AutoOptimizer:
-        """Begin an ask/tell run; see `AutoOptimizer` for the arguments.
-
-        Examples
-        --------
-        >>> from mgvbp import Auto
-        >>> opt = Auto().start(2)
-        >>> while not opt.stop_reason:
-        ...     theta = opt.ask()
-        ...     info = opt.tell(-(theta - 3.0) ** 2 @ [1.0, 100.0])
-        >>> opt.gaussian.mean.round(6), opt.converged
-        (array([3., 3.]), True)
-        """
-        return AutoOptimizer(self, target, **options)
 
 
 class AutoOptimizer:
@@ -248,8 +211,8 @@ class AutoOptimizer:
         self._want = decisions = 0
         while not (self._want or self._evolution or self.stop_reason):
             decisions += 1
-            weights = self._archive.weights(self._centre)
-            missing = self._target_size - effective_size(weights)
+            view = self._archive.view(self._centre)
+            missing = self._target_size - view.size
             if decisions > MOST_DECISIONS:
                 self._want = self.least
             elif missing > 0.0 and self._fills < MOST_FILLS:
@@ -259,26 +222,25 @@ class AutoOptimizer:
                     True,
                 )
             else:
-                surface = self._fit(self._centre, weights)
                 self._fills = 0
-                self._judge(surface) if self._leap else self._settle(surface)
+                self._judge(view) if self._leap else self._settle(self._fit(view))
         if (self._want or self._evolution) and self.n_evaluations >= self.max_evaluations:
             self._want, self._leap, self._evolution = 0, None, None
             self._stop(f"reached max_evaluations = {self.max_evaluations}")
 
-    def _fit(self, q: Gaussian, weights: Array, *, clipped: bool = False) -> Surface | None:
-        """The surface at ``q``; where it predicts little, or if asked, of values that are clipped from below.
+    def _fit(self, view: View, *, clipped: bool = False) -> Surface | None:
+        """The surface of a view; where it predicts little, or if asked, of values clipped from below.
 
         A few values far below the others are all that least squares would see; raised to a floor they still
         say which way is down.
         """
-        theta, values, tol = self._archive.theta, self._archive.values, self.method.tol
-        surface = None if clipped else fit_surface(q, self._basis, theta, values, weights, tol)
+        values, tol = self._archive.values, self.method.tol
+        surface = None if clipped else fit_surface(view, self._basis, values, tol)
         if surface is not None and not self._poor(surface):
             return surface
         floor = values.max() - FLOOR * (0.5 * self.dim + 1.0)
         raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
-        alternative = fit_surface(q, self._basis, theta, raised, weights, tol)
+        alternative = fit_surface(view, self._basis, raised, tol)
         if alternative is None:
             return surface
         # where all is raised to the floor the surface is flat, which must not pass for a wide posterior
@@ -286,15 +248,15 @@ class AutoOptimizer:
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
         return replace(alternative, clipped=True, G=contracting)
 
-    def _judge(self, surface: Surface | None) -> None:
-        """Keep the leap or go back."""
+    def _judge(self, view: View) -> None:
+        """Keep the leap that led to this view, or go back."""
         leap, before = self._leap, self._surface
         assert leap is not None
         assert before is not None
         self._leap = None
-        after = surface
+        surface = after = self._fit(view)
         if surface and before.clipped and not surface.clipped:
-            after = self._fit(surface.q, self._archive.weights(surface.q), clipped=True)
+            after = self._fit(view, clipped=True)
         # without fresh draws both bounds come from the same draws, and their errors cancel
         se = math.hypot(before.lower_bound_se, after.lower_bound_se) if after and self._fresh else 0.0
         gain = after.lower_bound - before.lower_bound if after else -math.inf
@@ -327,27 +289,32 @@ class AutoOptimizer:
         if leap is None:
             self._begin_evolution()
             return
-        tol = self.method.tol
-        uncertain = math.inf if surface.ridge else surface.noise + 0.5 * surface.noise_sd
-        if surface.gap < surface.noise + 2.0 * surface.noise_sd or leap.gain < 0.05 * tol:
-            if uncertain < tol and self._verified and not surface.clipped:
-                self._finish(leap)
-            elif surface.clipped and self._blurred == MOST_BLURRED and self._evolutions < MOST_EVOLUTIONS:
-                self._begin_evolution()
-            elif uncertain < tol and surface.size < self._enough:
-                self._refine(self._enough)
-            elif uncertain < tol and not surface.clipped:
-                self._verify(leap, surface.rest)
-            else:
-                self._blurred = self._blurred + 1 if surface.clipped else 0
-                growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
-                self._refine(max(self.least, surface.size) * growth)
+        if surface.gap < surface.noise + 2.0 * surface.noise_sd or leap.gain < 0.05 * self.method.tol:
+            self._conclude(surface, leap)
             return
         if self._improper(leap.q):
             self._stop("the density seems improper: a direction has no scale; give it a (stronger) prior")
             return
         self._leap, self.phase, self._fresh, self._verified = leap, "leap", False, False
         self._target_size = max(self.least, 0.5 * min(self._target_size, surface.size))
+
+    def _conclude(self, surface: Surface, leap: Leap) -> None:
+        """The gradient is inside its noise: finish, or make the draws that are missing for a certificate."""
+        tol, fresh = self.method.tol, self._num_fresh(surface.rest)
+        uncertain = math.inf if surface.ridge else surface.noise + 0.5 * surface.noise_sd
+        after = uncertain * surface.size / (surface.size + fresh)  # what is expected to be left of it then
+        if uncertain < tol and self._verified and not surface.clipped:
+            self._finish(surface, leap)
+        elif surface.clipped and self._blurred == MOST_BLURRED and self._evolutions < MOST_EVOLUTIONS:
+            self._begin_evolution()
+        elif after < tol and surface.size + fresh < self._enough:
+            self._refine(self._enough - fresh)
+        elif after < tol and not self._verified and not surface.clipped:
+            self._verify(leap, fresh)
+        else:
+            self._blurred = self._blurred + 1 if surface.clipped else 0
+            growth = min(FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
+            self._refine(max(self.least, surface.size) * growth)
 
     def _survey(self) -> None:
         self.phase, self._target_size = "survey", float(self.least)
@@ -356,26 +323,23 @@ class AutoOptimizer:
         self.phase, self._target_size = "refine", size
         self._radius = max(self._radius, 0.1)
 
-    def _verify(self, leap: Leap, rest: float) -> None:
-        """Before the end: fresh draws about the final q, which no decision has depended on yet.
-
-        The further the target is from Gaussian, the more it takes to see what has not been seen.
-        """
-        self._q, self.phase, self._verified = leap.q, "verify", True
+    def _num_fresh(self, rest: float) -> int:
+        """Draws to verify with: the further the target is from Gaussian, the more there may be to see."""
         count = self._basis.num_monomials
-        self._want = max(20, count // 3 if rest < FAR_FROM_GAUSSIAN else 2 * count)
+        return max(20, count // 3 if rest < FAR_FROM_GAUSSIAN else 2 * count)
+
+    def _verify(self, leap: Leap, fresh: int) -> None:
+        """Before the end: fresh draws about the final q, which no decision has depended on yet."""
+        self._q, self.phase, self._verified, self._want = leap.q, "verify", True, fresh
 
     def _wider(self, q: Gaussian) -> Gaussian:
         """``q`` with larger standard deviations: its draws show the tails, and have their weights."""
         return Gaussian.from_factor(q.mean, q.factor / (1.0 + 1.0 / math.sqrt(self.dim)), q.family)
 
-    def _finish(self, leap: Leap) -> None:
-        """Take the last, small leap and certify."""
-        archive = self._archive
-        weights = archive.weights(leap.q)
-        surface = fit_surface(leap.q, self._basis, archive.theta, archive.values, weights, self.method.tol)
-        if surface is not None:
-            self._q, self._surface = leap.q, surface
+    def _finish(self, surface: Surface, leap: Leap) -> None:
+        """Take the last, small leap and certify: the surface is as uncertain there as here."""
+        self._q = leap.q
+        self._surface = replace(surface, q=leap.q, lower_bound=surface.lower_bound + leap.gain)
         self.converged = True
         self._stop(f"the lower bound is within {self.method.tol:g} nats of its maximum")
 
@@ -432,6 +396,5 @@ class AutoOptimizer:
         if not np.isfinite(values).all():
             return None
         q = moments(theta, self.family)
-        uniform = np.full(len(theta), 1.0 / len(theta))
-        surface = fit_surface(q, self._basis, theta, values, uniform, math.inf)
+        surface = fit_surface(equal_view(q, theta), self._basis, values, math.inf)
         return q if surface is not None and not self._poor(surface) else None

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dgeqrf, dposv
 
-from mgvbp._linalg import Array, cholesky
+from mgvbp._linalg import Array, symmetric_part
+from mgvbp.auto.archive import View
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
 from mgvbp.auto.kriging import krige
-from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.estimators.regression import monomials
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
@@ -29,6 +30,8 @@ MOST_COLUMNS = 1000
 HIGHEST_DEGREE = 6
 SMOOTH_BELOW = 20.0
 """Gap, in units of the noise, above which the next leap does not need kriging."""
+SMOOTH_NOISE = 3.0
+"""Nats of noise above which what a quadratic misses is no small correction, and kriging seldom helps."""
 SMOOTH_DRAWS = 2500
 """Draws above which it takes too long."""
 SMOOTH_SHARE = 3.0
@@ -40,6 +43,8 @@ SMOOTH_BELIEF = 0.4
 ROUND_OFF = 1e-12
 """Variance of residuals, in squared nats, of a target that is quadratic."""
 SINGULAR = 1e-9
+LWORK = 32
+"""Columns that LAPACK reflects together."""
 NEGLIGIBLE = 1e-9
 """Draws with a smaller share of the weight, relative to an equal share, are left out."""
 
@@ -74,25 +79,23 @@ class Surface:
     """Whether low values were raised to a floor: good for a direction, not for a certificate."""
 
 
-def fit_surface(
-    q: Gaussian, basis: Family, theta: Array, values: Array, weights: Array, tol: float
-) -> Surface | None:
+def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
     What a quadratic misses is taken out in several ways, of which the one with the least noise is used: by
     polynomials of higher degree, where there are draws enough, and as a smooth random function, where the
     noise is what keeps the gap from being known to ``tol`` nats.
     """
-    keep = weights > NEGLIGIBLE / max(len(weights), 1)
-    theta, values, weights = theta[keep], values[keep], weights[keep] / weights[keep].sum()
-    if len(theta) <= basis.num_monomials:
+    q = view.q
+    keep = view.weights > NEGLIGIBLE / max(len(values), 1)
+    if np.count_nonzero(keep) <= basis.num_monomials:
         return None
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    h = values - q.log_density_in_frame(eps)
+    eps, h, weights = view.eps[keep], values[keep] - view.log_q[keep], view.weights[keep]
+    weights /= weights.sum()
     effective = 1.0 / float(weights @ weights)
     centre, root = float(weights @ h), np.sqrt(weights)
     sizes, Z = regressors(basis, eps, ROOM * effective)
-    Q, R = np.linalg.qr(root[:, None] * Z)
+    Q, R = orthogonal(root[:, None] * Z)
     pivots = np.abs(R.diagonal())
     sizes = [size for size in sizes if pivots[:size].min() > SINGULAR * pivots[:size].max()]
     response = root * (h - centre)
@@ -100,18 +103,18 @@ def fit_surface(
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
-    worthwhile = fit.noise > max(0.5 * tol, fit.gap / SMOOTH_BELOW)
+    worthwhile = max(0.5 * tol, fit.gap / SMOOTH_BELOW) < fit.noise < SMOOTH_NOISE
     if worthwhile and len(h) <= min(SMOOTH_DRAWS, SMOOTH_SHARE * effective):
         smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
         if smooth is not None and smooth.noise < fit.noise:
             smooth.state_at_least(SMOOTH_BELIEF * fit.noise)
             fit = smooth
     spread = float(response @ response)
-    if not abs(fit.coefficients[0]) <= 3.0 * math.sqrt(spread):
+    if not abs(fit.intercept) <= 3.0 * math.sqrt(spread):
         return None  # the mean of h cannot be that far from its values
     return Surface(
         q=q,
-        lower_bound=centre + float(fit.coefficients[0]),
+        lower_bound=centre + fit.intercept,
         lower_bound_se=fit.intercept_se,
         g=fit.g,
         G=fit.G,
@@ -128,11 +131,12 @@ def fit_surface(
 
 def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> _Fit:
     """By the QR decomposition of weighted regressors, of which the basis comes first."""
-    rotated = Q.T @ response
+    rotated = response @ Q
     leverage = np.einsum("np,np->n", Q, Q)
     residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, 0.05)  # leave-one-out, times √w
-    rows = solve_lower(R.T, np.eye(len(R), basis.num_monomials)).T  # the basis's rows of R⁻¹
-    return _Fit(q, basis, rows @ rotated, rows @ (Q * residuals[:, None]).T, residuals)
+    rows = dtrsm(1.0, R, np.eye(len(R), basis.num_monomials, order="F"), trans_a=1, overwrite_b=1).T
+    errors = (Q @ rows.T) * residuals[:, None]  # what each draw contributes to the coefficients of the basis
+    return _Fit(q, basis, rows @ rotated, errors.T @ errors, float(residuals @ residuals))
 
 
 def _kriging(
@@ -142,40 +146,34 @@ def _kriging(
     if kriging is None:
         return None
     errors = SMOOTH_CAUTION * kriging.influence * kriging.residuals
-    return _Fit(q, basis, kriging.coefficients, errors, np.sqrt(weights) * kriging.residuals)
+    variance = float(weights @ np.square(kriging.residuals))
+    return _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
 
 
 class _Fit:
-    """Coefficients (p,), the error that each draw contributes to them, (p, N), and √w times the residuals."""
+    """Coefficients (p,), their covariance (p, p) and the variance of the residuals."""
 
     def __init__(
-        self, q: Gaussian, basis: Family, coefficients: Array, errors: Array, residuals: Array
+        self, q: Gaussian, basis: Family, coefficients: Array, covariance: Array, variance: float
     ) -> None:
         d, (i, j) = q.dim, basis.pairs
-        self.coefficients = coefficients
-        self.variance = float(residuals @ residuals)
-        self.intercept_se = float(np.linalg.norm(errors[0]))
-        self.g, quadratic = self.coefficients[1 : 1 + d], np.zeros((d, d))
-        quadratic[i, j] = -self.coefficients[1 + d :]
-        self.G = 0.5 * (quadratic + quadratic.T)
-        # in units in which the gap is the squared length: H^(-1/2) g / √2 and the family's entries of G
-        mine = q.family.mask[i, j]
-        # off the diagonal a coefficient is 2 G_ij, met twice
-        scale = np.where(i == j, 1.0, math.sqrt(0.5))[mine]
-        try:
-            root_H = cholesky(np.eye(d) + 2.0 * self.G)
-        except NotPositiveDefiniteError:
-            root_H = np.eye(d)
-
-        def in_nats(x: Array) -> Array:
-            linear = math.sqrt(0.5) * solve_lower(root_H, x[1 : 1 + d])
-            return np.concatenate([linear, scale[:, None] * x[1 + d :][mine]])
-
-        nats = in_nats(errors)
-        covariance = nats @ nats.T
-        self.gap = float(np.sum(np.square(in_nats(self.coefficients[:, None]))))
-        self.noise = float(np.trace(covariance))
-        self.noise_sd = math.sqrt(2.0 * float(np.sum(np.square(covariance))))
+        self.variance = variance
+        self.intercept, self.intercept_se = float(coefficients[0]), math.sqrt(covariance[0, 0])
+        self.g, quadratic = coefficients[1 : 1 + d], np.zeros((d, d), order="F")
+        quadratic[i, j] = -coefficients[1 + d :]
+        self.G = symmetric_part(quadratic)
+        # the gap is cᵀMc: M is ½H⁻¹ for the linear part and, for the family's entries of G, 1 on the diagonal
+        # and ½ off it, where a coefficient is 2 G_ij, met twice
+        H = 2.0 * self.G
+        H.flat[:: d + 1] += 1.0
+        product = np.empty((len(coefficients) - 1, len(coefficients)))  # M [c C]
+        product[:, 0], product[:, 1:] = coefficients[1:], covariance[1:, 1:]
+        _, solved, info = dposv(H, product[:d], lower=1)
+        product[:d] = 0.5 * (solved if info == 0 else product[:d])
+        product[d:] *= (np.where(i == j, 1.0, 0.5) * q.family.mask[i, j])[:, None]
+        self.gap = float(product[:, 0] @ coefficients[1:])
+        self.noise = float(product[:, 1:].trace())
+        self.noise_sd = math.sqrt(max(2.0 * float(np.vdot(product[:, 1:], product[:, 1:].T)), 0.0))
 
     @property
     def on_a_ridge(self) -> bool:
@@ -191,6 +189,12 @@ class _Fit:
         self.intercept_se *= math.sqrt(factor)
 
 
+def orthogonal(A: Array) -> tuple[Array, Array]:
+    """``Q`` and (above its diagonal) ``R`` with ``A = Q R``: R by reflections, then Q = A R⁻¹."""
+    R = dgeqrf(A, lwork=LWORK * A.shape[1])[0][: A.shape[1]]
+    return dtrsm(1.0, R, A, side=1), R
+
+
 def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:
     """The monomials of ``basis`` and Hermite polynomials of higher degree; how many columns up to each degree."""
     Z = monomials(basis, eps)
@@ -203,8 +207,3 @@ def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array
         blocks.append(hermite_polynomials(eps, degree, most))
         sizes.append(sizes[-1] + blocks[-1].shape[1])
     return sizes, np.concatenate(blocks, axis=1) if len(blocks) > 1 else Z
-
-
-def solve_lower(L: Array, B: Array) -> Array:
-    """``L⁻¹ B`` for a lower triangle L and a matrix B."""
-    return dtrsm(1.0, L, B, lower=1)
