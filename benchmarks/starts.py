@@ -1,27 +1,26 @@
 """`auto` from the paper's starting values: queries and exact gap on Labour and on GARCH(1,0,1).
 
-Run:  python benchmarks/starts.py [--seeds 200] [--garch-seeds 20] [--returns FILE.csv]
+Run:  python benchmarks/starts.py [--seeds 200]
 
 Labour: within 0.01 nats of the exact optimum with a median of at most 600 queries from mean 0, variance 1; at most
-2,000 from N(0, 10 I), N(±5, 10 I) and the constants ±20. GARCH: at most 4,000 queries; on the paper's S&P 500 series
-(a CSV with a column r, the first 1,698 rows are used) against its exact optimum, else on simulated returns, where
-the runs are compared with the best of them. Last, the time of a Labour fit over that of its bare likelihood calls,
-with the plain SciPy expression that a user would write.
+2,000 from N(0, 10 I), N(±5, 10 I) and the constants ±20. GARCH: at most 4,000 queries; on the paper's S&P 500 returns
+(1,698 days; `mgvbp data fetch sp500`) against their exact optimum, else on simulated returns, where the runs are
+compared with the best of them. Last, the time of a Labour fit over that of its bare likelihood calls, with the plain
+SciPy expression that a user would write.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mgvbp
-from mgvbp.datasets import labour
+from mgvbp import datasets
 from mgvbp.experiments.labour import PRIOR_VARIANCE, exact_lower_bound
 from mgvbp.models import LogisticRegression
+from mgvbp.volatility import GARCH, Likelihood
 from timing import best_time, plain_logistic
 
 LABOUR_OPTIMUM, GARCH_OPTIMUM = -356.6384849425426, -2027.500797113209
@@ -41,35 +40,7 @@ def starting_points(dim: int, seeds: int) -> dict[str, list[np.ndarray]]:
     return named
 
 
-class Garch:
-    """GARCH(1,0,1) in the paper's convention and parametrisation, for all draws at once."""
-
-    def __init__(self, returns: np.ndarray) -> None:
-        self.squares = returns**2
-
-    def __call__(self, psi: np.ndarray) -> np.ndarray:
-        """The log-likelihood at each row (ψ_ω, ψ_α, ψ_β)."""
-        w, a, b = np.minimum(psi, 100.0).T
-        omega = np.exp(w)
-        alpha = 0.9998 / (1.0 + np.exp(-np.maximum(a, -500.0)))
-        beta = (0.9998 - alpha) / (1.0 + np.exp(-np.maximum(b, -500.0)))
-        h, total = omega + alpha * self.squares.mean() + beta * 0.7, np.zeros(len(psi))
-        for square in self.squares:
-            total += np.log(h) + square / h
-            h = omega + alpha * square + beta * h
-        return np.asarray(-0.5 * (len(self.squares) * np.log(2.0 * np.pi) + total))
-
-
-def simulated(n: int) -> np.ndarray:
-    """Returns from a GARCH(1,1) process."""
-    rng, h, out = np.random.default_rng(0), 1.0, []
-    for shock in rng.standard_normal(n):
-        out.append(np.sqrt(h) * shock)
-        h = 0.05 + 0.15 * out[-1] ** 2 + 0.8 * h
-    return np.array(out)
-
-
-def garch_bound(model: Garch, prior: mgvbp.Gaussian, q: mgvbp.Gaussian) -> float:
+def garch_bound(model: Likelihood, prior: mgvbp.Gaussian, q: mgvbp.Gaussian) -> float:
     """The lower bound by a tensor Gauss–Hermite rule, 15 nodes a coordinate."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(15)
     eps = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -95,10 +66,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--garch-seeds", type=int, default=20)
-    parser.add_argument("--returns", type=Path)
     arguments = parser.parse_args()
-    data = labour()
+    data = datasets.labour()
     model = LogisticRegression(data.X_train, data.y_train)
     prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(data.names))
     heading = f"{'start':<16}{'median':>9}{'most':>9}{'median gap':>12}{'worst':>10}"
@@ -111,7 +80,7 @@ def main() -> None:
             fits = [mgvbp.fit(model, prior, initial_mean=mean, rng=seed) for seed, mean in enumerate(means)]
             gaps = [LABOUR_OPTIMUM - exact_lower_bound(model, prior, q) for q in fits]
             report(name, gaps, [q.n_evaluations for q in fits], sum(not q.converged for q in fits))
-        garch_table(arguments.returns, arguments.garch_seeds, heading)
+        garch_table(arguments.seeds, heading)
         seen: list[np.ndarray] = []
         plain = plain_logistic(data.X_train, data.y_train)
 
@@ -129,21 +98,21 @@ def main() -> None:
         )
 
 
-def garch_table(path: Path | None, seeds: int, heading: str) -> None:
-    if path is None:
-        returns, label = simulated(800), "simulated returns, gap to the best run"
-    else:
-        with path.open(newline="") as file:
-            returns = np.array([float(row["r"]) for row in csv.DictReader(file)])[:1698]
-        label = f"S&P 500, exact optimum {GARCH_OPTIMUM:.4f}"
-    model, prior = Garch(returns), mgvbp.Gaussian(variance=5.0, dim=3)
+def garch_table(seeds: int, heading: str) -> None:
+    real = datasets.find("sp500") is not None
+    returns = datasets.load("sp500" if real else "synthetic-sp500").train["r"]
+    label = (
+        f"S&P 500, exact optimum {GARCH_OPTIMUM:.4f}" if real else "simulated returns, gap to the best run"
+    )
+    garch = GARCH(1, 1, convention="paper")
+    model, prior = garch.likelihood(returns), garch.prior(returns)
     print(f"GARCH(1,0,1), {seeds} seeds, {label}\n{heading}")
     results = {
         name: [mgvbp.fit(model, prior, initial_mean=mean, rng=seed) for seed, mean in enumerate(means)]
         for name, means in starting_points(3, seeds).items()
     }
     bounds = {name: [garch_bound(model, prior, q) for q in fits] for name, fits in results.items()}
-    best = GARCH_OPTIMUM if path else max(max(row) for row in bounds.values())
+    best = GARCH_OPTIMUM if real else max(max(row) for row in bounds.values())
     for name, fits in results.items():
         gaps = [best - bound for bound in bounds[name]]
         report(name, gaps, [q.n_evaluations for q in fits], sum(not q.converged for q in fits))

@@ -33,7 +33,7 @@ LAYERS = [
     {"diagnostics", "marginal", "storage"},
     {"posterior"},
     {"loading", "fitting"},
-    {"datasets", "sklearn"},
+    {"datasets", "sklearn", "volatility"},
     {"experiments"},
     {"cli"},
     {"__main__"},
@@ -52,9 +52,11 @@ PUBLIC_MODULES = {
     "mgvbp.models",
     "mgvbp.sklearn",
     "mgvbp.transforms",
+    "mgvbp.volatility",
 }
 
 HEAVY = {
+    "arch",
     "arviz_base",
     "arviz_stats",
     "h5py",

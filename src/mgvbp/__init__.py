@@ -17,6 +17,7 @@ from mgvbp.errors import (
     MissingDependencyError,
     NonFiniteWarning,
     NotPositiveDefiniteError,
+    ScaleWarning,
     UnknownNameError,
 )
 from mgvbp.estimators import Regression, Score
@@ -66,6 +67,7 @@ __all__ = [
     "Posterior",
     "Problem",
     "Regression",
+    "ScaleWarning",
     "Score",
     "State",
     "Trace",

@@ -72,3 +72,7 @@ class NonFiniteWarning(MgvbpWarning):
 
 class ConvergenceWarning(MgvbpWarning):
     """The result may not be the optimum; the message says why and what to try."""
+
+
+class ScaleWarning(MgvbpWarning):
+    """The numbers are very small or very large; the message says by what to multiply them."""

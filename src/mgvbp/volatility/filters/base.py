@@ -1,0 +1,146 @@
+"""What all filters share: draws in blocks, blocks in threads, and the densities of the errors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
+from mgvbp.errors import InvalidInputError
+from mgvbp.gaussian import LOG_2PI
+from mgvbp.volatility.filters.lanes import LANES, Flags
+from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.score import score
+
+THREADED = 2**22
+"""Draws × days from which on threads pay: about 4 ms of work for one."""
+
+
+class Filter(ABC):
+    """The conditional variances of a model as a function of its coefficients.
+
+    Draws are the last axis of every array. A draw that makes no sense gets −inf or NaN, and changes nothing for
+    the others. Large jobs are split among ``NUMBA_NUM_THREADS`` threads.
+    """
+
+    size: int
+    """The number of coefficients k."""
+
+    @abstractmethod
+    def _rows(self, sample: Sample, coefficients: Array) -> Array:
+        """What the kernel wants to know of each draw, (R, S), from the coefficients (k, S)."""
+
+    @abstractmethod
+    def _fill(self, sample: Sample, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
+        """Write the variances of a block to ``h`` (T + 1, LANES), and which draws left the window (LANES,).
+
+        ``mean`` is (m, LANES) and ``rows`` (R, LANES).
+        """
+
+    def log_likelihood(
+        self,
+        sample: Sample,
+        mean: ArrayLike,
+        coefficients: ArrayLike,
+        nu: ArrayLike | None = None,
+        first: int = 0,
+    ) -> Array:
+        """The log-likelihood of each draw.
+
+        Parameters
+        ----------
+        sample : Sample
+            Of T days with m regressors.
+        mean : array_like of shape (m, S)
+            Coefficients of the regressors.
+        coefficients : array_like of shape (k, S)
+        nu : array_like of shape (S,), optional
+            Degrees of freedom, above 2, of Student's t scaled to unit variance; normal errors without.
+        first : int
+            The first day that counts; the filter runs through all.
+
+        Returns
+        -------
+        ndarray of shape (S,)
+        """
+        means, values = self._checked(sample, mean, coefficients)
+        draws, first = values.shape[1], positive_integer(first, "first", least=0)
+        days = len(sample) - first
+        if days < 1:
+            raise InvalidInputError(f"first must be below the number of days, {len(sample)}; got {first}")
+        freedom = np.full(draws, np.inf) if nu is None else np.asarray(nu, dtype=np.float64)
+        if freedom.shape != (draws,):
+            raise InvalidInputError(f"nu has shape {freedom.shape}; expected ({draws},): one per draw")
+        with np.errstate(all="ignore"):
+            scales = in_blocks(1.0 / (freedom[None] - 2.0))
+
+        def summed(block: int, mean: Array, h: Array, plainly: Flags) -> Array:
+            sums = np.empty((2, LANES))
+            score(sample.y, sample.X, mean, h, scales[block, 0], nu is not None, first, plainly, sums)
+            return sums
+
+        logs, terms = self._over_blocks(sample, means, values, summed)
+        with np.errstate(all="ignore"):
+            if nu is None:
+                return np.asarray(-0.5 * (days * LOG_2PI + logs + terms))
+            half = 0.5 * (freedom + 1.0)
+            constant = gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(np.pi * (freedom - 2.0))
+            return np.asarray(days * constant - 0.5 * logs - half * terms)
+
+    def variance(self, sample: Sample, mean: ArrayLike, coefficients: ArrayLike) -> Array:
+        """The conditional variances of each draw, (T + 1, S): every day's, and at last tomorrow's.
+
+        Safeguards apply to the days of the sample, not to tomorrow's variance.
+        """
+        means, values = self._checked(sample, mean, coefficients)
+        return self._over_blocks(sample, means, values, lambda block, mean, h, plainly: h)
+
+    def _over_blocks(
+        self,
+        sample: Sample,
+        mean: Array,
+        coefficients: Array,
+        result: Callable[[int, Array, Array, Flags], Array],
+    ) -> Array:
+        """Filter all blocks and put their results side by side; in threads where there is enough to do."""
+        draws = coefficients.shape[1]
+        with np.errstate(all="ignore"):
+            means, rows = in_blocks(mean), in_blocks(self._rows(sample, coefficients))
+
+        def work(block: int) -> Array:
+            h, plainly = np.empty((len(sample) + 1, LANES)), np.empty(LANES, dtype=np.bool_)
+            self._fill(sample, means[block], rows[block], h, plainly)
+            return result(block, means[block], h, plainly)
+
+        threads = min(len(rows), vars(numba.config)["NUMBA_NUM_THREADS"])
+        if threads > 1 and draws * len(sample) >= THREADED:
+            with ThreadPoolExecutor(threads) as pool:
+                results = list(pool.map(work, range(len(rows))))
+        else:
+            results = [work(block) for block in range(len(rows))]
+        return np.concatenate(results, axis=1)[:, :draws]
+
+    def _checked(self, sample: Sample, mean: ArrayLike, coefficients: ArrayLike) -> tuple[Array, Array]:
+        # entries may be non-finite: such a draw gets a non-finite value
+        means, values = np.asarray(mean, dtype=np.float64), np.asarray(coefficients, dtype=np.float64)
+        if values.ndim != 2 or len(values) != self.size or not values.shape[1]:
+            raise InvalidInputError(f"coefficients have shape {values.shape}; expected ({self.size}, S)")
+        expected = (sample.X.shape[1], values.shape[1])
+        if means.shape != expected:
+            raise InvalidInputError(f"mean has shape {means.shape}; expected {expected}: (regressors, draws)")
+        return means, values
+
+
+def in_blocks(rows: Array) -> Array:
+    """Rows of draws (R, S) as blocks (B, R, LANES), the last draw repeated where S falls short."""
+    blocks = -(-rows.shape[1] // LANES)
+    missing = blocks * LANES - rows.shape[1]
+    full = np.concatenate([rows, np.repeat(rows[:, -1:], missing, axis=1)], axis=1)
+    return np.ascontiguousarray(full.reshape(len(rows), blocks, LANES).transpose(1, 0, 2))

@@ -1,0 +1,87 @@
+"""How the compiled kernels work: draws side by side in SIMD lanes, a day at a time.
+
+A kernel works on a block of `LANES` draws. Its inner loops run over the draws, and everything that such a loop
+writes but the variances lies in one flat array, in rows of `LANES` numbers: LLVM then sees that no row overlaps
+another and vectorises without checks at run time. The number of lanes is handed over as the length of an
+array, as loops of a known small length are unrolled before they can be vectorised.
+
+No variance that leaves the `WINDOW`, or the bounds of its day, is dealt with in the lanes. A kernel marks such a
+draw and computes it once more by itself, so that what is rare costs the others nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from mgvbp._linalg import Array
+
+LANES = 32
+"""Draws of a block: enough to hide the latency of a day, few enough that 1,700 days stay in the L2 cache."""
+WINDOW = (1e-17, 1e17)
+"""Variances of which 16 can be multiplied without a thought to the range of a float."""
+
+Flags = NDArray[np.bool_]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile with numba; kept on disk where there is a place for it.
+
+    Products and sums may be contracted to one rounding; nothing else of "fast math" is used, as infinities and
+    NaN must remain what they are.
+    """
+    try:
+        return _jit(function, keep=True)
+    except RuntimeError:  # neither the package's directory nor the user's can be written to
+        return _jit(function, keep=False)
+
+
+def _jit(function: Function, *, keep: bool) -> Function:
+    decorate: Any = njit(cache=keep, nogil=True, error_model="numpy", fastmath={"contract"})
+    return cast("Function", decorate(function))
+
+
+def _bits_of(typing: Any, value: Any) -> Any:
+    return types.int64(types.float64), _bitcast
+
+
+def _float_of(typing: Any, bits: Any) -> Any:
+    return types.float64(types.int64), _bitcast
+
+
+def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
+bits_of = cast("Callable[[float], int]", intrinsic(_bits_of))
+"""The 64 bits of a float, as an integer; for kernels only."""
+float_of = cast("Callable[[int], float]", intrinsic(_float_of))
+"""The float that these 64 bits are; for kernels only."""
+
+
+@compiled
+def residuals_of_day(y: Array, X: Array, mean: Array, t: int, out: Array) -> None:
+    """Write ``y_t − x_tᵀ b`` of every draw to ``out``; ``mean`` (m, LANES) holds the b, m ≥ 1."""
+    n = mean.shape[1]
+    x = X[t, 0]
+    for w in range(n):
+        out[w] = y[t] - x * mean[0, w]
+    for j in range(1, X.shape[1]):
+        x = X[t, j]
+        for w in range(n):
+            out[w] -= x * mean[j, w]
+
+
+@compiled
+def residual(y: Array, X: Array, mean: Array, t: int, w: int) -> float:
+    """``y_t − x_tᵀ b`` of one draw."""
+    e: float = y[t]
+    for j in range(X.shape[1]):
+        e -= X[t, j] * mean[j, w]
+    return e

@@ -1,0 +1,141 @@
+"""The likelihood of a series under a volatility model: a function of draws of ψ, ready for `mgvbp.fit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from mgvbp._linalg import Array
+from mgvbp.checks import as_floats
+from mgvbp.errors import InvalidInputError
+from mgvbp.volatility.series import Series
+
+if TYPE_CHECKING:
+    from mgvbp.parameters import Parameters
+    from mgvbp.volatility.model import VolatilityModel
+
+LARGEST = 100.0
+"""ψ is cut here from above, as the authors do: an ω of e¹⁰⁰ is bad enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """What a model says of a series at S draws of its parameters; draws are the last axis.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray of shape (S,)
+        The parameters.
+    mean : ndarray of shape (T + 1, S)
+        The conditional mean of every day, and of the day after the last.
+    variance : ndarray of shape (T + 1, S)
+        The conditional variance of the same days.
+    residuals : ndarray of shape (T, S)
+    """
+
+    values: dict[str, Array]
+    mean: Array
+    variance: Array
+    residuals: Array
+
+    @property
+    def nu(self) -> Array | None:
+        """The degrees of freedom (S,) of Student-t errors; None for normal ones."""
+        return self.values.get("nu")
+
+
+class Likelihood:
+    """The log-likelihood of returns, as a function of an (S, d) array of ψ.
+
+    Parameters
+    ----------
+    model : VolatilityModel
+    series : Series
+        All returns, history included.
+    known : int
+        How many of the first returns only start the recursions: the likelihood is that of the others given
+        them. Start-up values and safeguards then come from the known returns alone.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    """
+
+    parameters: Parameters
+
+    def __init__(self, model: VolatilityModel, series: Series, known: int = 0) -> None:
+        self.model, self.series, self.known = model, series, known
+        self.parameters = model.parameters
+        self.offset = model.mean.lags
+        """Days at the start that only serve as lags of the mean."""
+        self.first = max(0, known - self.offset)
+        y, X = model.mean.design(series.values)
+        self.sample = model.sample(y, X, reference=self.first or len(y))
+        if not self.first < len(y):
+            raise InvalidInputError(f"none of the {len(series)} returns is left to be explained")
+
+    @property
+    def n_obs(self) -> int:
+        """How many returns it is the likelihood of."""
+        return len(self.sample.y) - self.first
+
+    @property
+    def scale(self) -> Array:
+        """Sizes by which the entries of ψ move: the returns' for a constant, else 1."""
+        scale = np.ones(self.parameters.dim)
+        if self.model.mean.names:
+            scale[0] = self.sample.y.std()
+        return scale
+
+    def __call__(self, theta: ArrayLike) -> Array:
+        """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
+        values = self._values(theta)
+        return self.model.filter.log_likelihood(
+            self.sample, *self._coefficients(values), values.get("nu"), self.first
+        )
+
+    def pointwise(self, theta: ArrayLike) -> Array:
+        """The log-likelihood of each return, (S, d) -> (S, n_obs)."""
+        paths = self.paths(theta)
+        square, variance = paths.residuals[self.first :] ** 2, paths.variance[self.first : -1]
+        return log_densities(square, variance, paths.nu).T
+
+    def paths(self, theta: ArrayLike) -> Paths:
+        """Means, variances and residuals of every day at each row of ``theta``."""
+        values = self._values(theta)
+        mean, coefficients = self._coefficients(values)
+        location = self.sample.X @ mean
+        past = np.repeat(self.series.values[-max(1, self.offset) :, None], mean.shape[1], axis=1)
+        following = self.model.mean.step(mean, past)
+        return Paths(
+            values,
+            np.vstack([location, following]),
+            self.model.filter.variance(self.sample, mean, coefficients),
+            self.sample.y[:, None] - location,
+        )
+
+    def _values(self, theta: ArrayLike) -> dict[str, Array]:
+        return self.parameters.constrain(np.minimum(as_floats(theta, "theta"), LARGEST))
+
+    def _coefficients(self, values: dict[str, Array]) -> tuple[Array, Array]:
+        """Those of the mean (m, S), and those of the variance (k, S)."""
+        names = self.model.mean.names
+        size = len(next(iter(values.values())))
+        mean = np.array([values[name] for name in names]) if names else np.empty((0, size))
+        return mean, self.model.coefficients(values)
+
+    def __repr__(self) -> str:
+        return f"Likelihood({self.model!r}, {self.n_obs:,} returns)"
+
+
+def log_densities(square: Array, variance: Array, nu: Array | None) -> Array:
+    """Log densities of residuals with these squares and variances: normal, or Student t of that variance."""
+    if nu is None:
+        return np.asarray(-0.5 * (np.log(2.0 * np.pi) + np.log(variance) + square / variance))
+    constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * (nu - 2.0))
+    tail = 0.5 * (nu + 1.0) * np.log1p(square / (variance * (nu - 2.0)))
+    return np.asarray(constant - 0.5 * np.log(variance) - tail)

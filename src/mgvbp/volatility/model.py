@@ -1,0 +1,211 @@
+"""What all volatility models share: a mean, a distribution, a convention, a prior and how to fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.checks import one_of, positive_integer
+from mgvbp.gaussian import Gaussian
+from mgvbp.parameters import Key, Parameters
+from mgvbp.problem import Prior
+from mgvbp.transforms import Interval, Real, Transform
+from mgvbp.volatility.filters import Filter, Sample, StartUp, arch_startup, paper_startup
+from mgvbp.volatility.likelihood import Likelihood, Paths
+from mgvbp.volatility.means import Mean
+from mgvbp.volatility.result import VolatilityResult, fit_volatility
+from mgvbp.volatility.series import Series, advise_on_scale
+from mgvbp.volatility.simulation import BURN_IN, standard_shocks
+
+Future = tuple[Array, Array]
+"""Variances and residuals of the days to come, each (H, S)."""
+NU = Interval(2.05, 500.0)
+"""Degrees of freedom, with the bounds of `arch`."""
+TYPICAL_NU = 10.0
+LEAST = 30
+"""Returns that a model needs at least."""
+
+
+class VolatilityModel(ABC):
+    """Returns ``y_t = x_t'm + e_t``, ``e_t = √h_t z_t``, whose variance h_t is a function of the past.
+
+    Parameters
+    ----------
+    mean : {"zero", "constant", "ar"}, optional
+        The conditional mean; a constant by default, as in `arch`, and zero in the paper's convention.
+    lags : int
+        Of an autoregressive mean.
+    dist : {"normal", "t"}
+        The distribution of z_t, with variance 1; Student's t has its degrees of freedom as a parameter ``nu``.
+    convention : {"arch", "paper"}
+        How the recursions start, and which prior is the default. "arch": the back-casts and bounds of the
+        package of this name, and a prior that moves with the scale of the returns. "paper": fixed start-up
+        values for returns in per cent, and N(0, 5 I) on ψ.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Names and constraints. ψ, the unconstrained θ of `mgvbp.fit`, is what the posterior is Gaussian in.
+    """
+
+    filter: Filter
+    orders: tuple[int, ...]
+    names: tuple[str, ...]
+    """Of the parameters of the variance."""
+
+    def __init__(
+        self,
+        *,
+        mean: str | None = None,
+        lags: int = 0,
+        dist: str = "normal",
+        convention: str = "arch",
+    ) -> None:
+        self.convention = one_of(convention, ("arch", "paper"), "convention")
+        default = "ar" if lags else "constant" if convention == "arch" else "zero"
+        self.mean = Mean(default if mean is None else mean, lags)
+        self.dist = one_of(dist, ("normal", "t"), "dist")
+        transforms: dict[Key, Transform] = {**dict.fromkeys(self.mean.names, Real()), **self._dynamics()}
+        if self.dist == "t":
+            transforms["nu"] = NU
+        self.parameters = Parameters(transforms)
+
+    @abstractmethod
+    def _dynamics(self) -> dict[Key, Transform]:
+        """The parameters of the variance and their constraints."""
+
+    @abstractmethod
+    def _guesses(self, variance: float) -> list[dict[str, float]]:
+        """Parameters of the variance to start from, for returns of this variance."""
+
+    @abstractmethod
+    def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
+        """Mean and variance of ψ for those parameters of the variance that are not N(0, 5)."""
+
+    @abstractmethod
+    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
+        """Go on after the last day of ``paths`` with ``shocks`` (H, S)."""
+
+    @abstractmethod
+    def _afresh(self, coefficients: Array, shocks: Array) -> Future:
+        """A series without a past, from ``shocks`` of which the first `BURN_IN` are forgotten."""
+
+    def coefficients(self, values: Mapping[str, Array]) -> Array:
+        """What the filter takes, (k, S), from the values of the parameters, each (S,)."""
+        return np.array([values[name] for name in self.names])
+
+    def sample(self, y: Array, X: Array, reference: int) -> Sample:
+        """The data of the filter, with start-up values from the first ``reference`` rows."""
+        m = np.linalg.lstsq(X[:reference], y[:reference])[0]
+        residuals = y - X @ m
+        if self.convention == "arch":
+            return Sample(y, X, arch_startup(residuals))
+        return Sample(y, X, paper_startup(residuals[:reference]))
+
+    def likelihood(self, returns: Any) -> Likelihood:
+        """The log-likelihood of ``returns`` as a function of draws of ψ, ready for `mgvbp.fit`."""
+        return Likelihood(self, self.series(returns))
+
+    def series(self, returns: Any) -> Series:
+        """``returns``, checked."""
+        return Series.of(returns, least=LEAST + self.mean.lags)
+
+    def prior(self, returns: Any) -> Gaussian:
+        """The default prior, Gaussian in ψ.
+
+        In the paper's convention N(0, 5 I). In that of `arch`, with s² the variance of the returns: N(0, s²) for a
+        constant, N(0, 1) for the other coefficients of the mean; log ω ~ N(log(s²/10), 5); N(0, 5) for the
+        logits of the shares that the other coefficients of the variance take of their range; for an EGARCH
+        N(0, 5) for ω and N(0, 1) for α and γ; and for ν, whose range is (2.05, 500), N(logit of 10, 1).
+        """
+        variance = float(np.var(self.series(returns).values))
+        moments = dict.fromkeys(self.parameters.labels, (0.0, 5.0))
+        if self.convention == "arch":
+            moments |= dict.fromkeys(self.mean.names, (0.0, 1.0))
+            if self.mean.names:
+                moments[self.mean.names[0]] = (0.0, variance)
+            moments |= self._prior_moments(variance)
+        if self.dist == "t":
+            moments["nu"] = (float(NU.unconstrain([TYPICAL_NU])[0, 0]), 1.0)
+        mean, variances = np.array(list(moments.values())).T
+        return Gaussian(mean, variance=variances)
+
+    def starts(self, likelihood: Likelihood) -> Array:
+        """Points ψ (G, d) over a coarse grid, of which the best is a good start."""
+        sample = likelihood.sample
+        m = np.linalg.lstsq(sample.X, sample.y)[0]
+        guesses = self._guesses(float(np.var(sample.y - sample.X @ m)))
+        fixed = dict(zip(self.mean.names, m, strict=True))
+        values: dict[str, Array] = {
+            name: np.array([{**fixed, "nu": TYPICAL_NU, **guess}[name] for guess in guesses])
+            for name in self.parameters.names
+        }
+        return self.parameters.unconstrain(values)
+
+    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
+        """Variances and residuals (H, S) after the last day, for future ``shocks`` (H, S)."""
+        return self._onward(self.coefficients(paths.values), paths, likelihood.sample.startup, shocks)
+
+    def simulate(
+        self, values: Mapping[str, float], days: int, rng: int | np.random.Generator | None = None
+    ) -> Array:
+        """A series of ``days`` returns from this model.
+
+        Parameters
+        ----------
+        values : mapping of str to float
+            The parameters by name, such as ``{"mu": 0.0, "omega": 0.1, "alpha[1]": 0.1, "beta[1]": 0.8}``.
+        days : int
+        rng : int or numpy.random.Generator, optional
+        """
+        psi = self.parameters.unconstrain(values)  # complains of names and ranges
+        arrays = self.parameters.constrain(psi[None])
+        shocks = standard_shocks(BURN_IN + positive_integer(days, "days"), 1, arrays.get("nu"), rng)
+        _, residuals = self._afresh(self.coefficients(arrays), shocks)
+        m = np.array([arrays[name] for name in self.mean.names]).reshape(-1, 1)
+        returns = np.zeros((self.mean.lags + days, 1))
+        for t, residual in enumerate(residuals, start=self.mean.lags):
+            returns[t] = self.mean.step(m, returns[:t] if t else returns[:1]) + residual
+        return returns[self.mean.lags :, 0]
+
+    def fit(
+        self,
+        returns: Any,
+        prior: Prior | None = None,
+        *,
+        tol: float | None = None,
+        max_evaluations: int | None = None,
+        rng: int | np.random.Generator = 0,
+        progress: bool = False,
+    ) -> VolatilityResult:
+        """Posterior and maximum likelihood of the parameters given ``returns``.
+
+        Parameters
+        ----------
+        returns : array_like of shape (T,), or pandas.Series
+            Oldest first; in per cent by custom. Dates are kept.
+        prior : Gaussian or other prior on ψ, optional
+            See `prior` for the default; ``model.parameters.prior(...)`` makes one on the constrained scale.
+        tol, max_evaluations, rng, progress
+            As in `mgvbp.fit`.
+
+        Returns
+        -------
+        VolatilityResult
+        """
+        series = self.series(returns)
+        advise_on_scale(series)
+        likelihood = Likelihood(self, series)
+        chosen = self.prior(series) if prior is None else prior
+        return fit_volatility(likelihood, chosen, tol, max_evaluations, rng, progress)
+
+    def __repr__(self) -> str:
+        mean = f"mean={self.mean.kind!r}" if self.mean.kind != "ar" else f"lags={self.mean.lags}"
+        return (
+            f"{type(self).__name__}({', '.join(map(str, self.orders))}, {mean}, dist={self.dist!r}, "
+            f"convention={self.convention!r})"
+        )

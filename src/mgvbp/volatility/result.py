@@ -1,0 +1,249 @@
+"""What a fit of a volatility model gives: posterior, maximum likelihood, paths, forecasts, risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.checks import as_generator, positive_integer
+from mgvbp.errors import InvalidInputError
+from mgvbp.fitting import fit
+from mgvbp.posterior import Posterior
+from mgvbp.problem import Prior, log_prior
+from mgvbp.volatility.forecast import Forecast, forecast
+from mgvbp.volatility.likelihood import Likelihood, Paths
+from mgvbp.volatility.maximum import MaximumLikelihood, maximise
+from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
+from mgvbp.volatility.series import Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mgvbp.volatility.model import VolatilityModel
+
+DRAWS = 500
+"""Posterior draws behind paths, bands and one-step risk."""
+PATHS = 10_000
+"""Simulated futures behind forecasts."""
+
+
+@dataclass(frozen=True, eq=False)
+class VolatilityResult:
+    """A fitted volatility model.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        The model, the returns and the function of ψ that was fitted.
+    prior : Prior
+    posterior : Posterior
+        Gaussian in ψ; ``posterior["alpha[1]"]`` is on the constrained scale.
+    ml : MaximumLikelihood
+        Estimates, standard errors, log-likelihood and information criteria.
+    """
+
+    likelihood: Likelihood
+    prior: Prior
+    posterior: Posterior
+    ml: MaximumLikelihood
+
+    @property
+    def model(self) -> VolatilityModel:
+        """The model that was fitted."""
+        return self.likelihood.model
+
+    @property
+    def returns(self) -> Series:
+        """The returns, with their dates if they had any."""
+        return self.likelihood.series
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the log evidence: larger is better, also between models."""
+        return self.posterior.lower_bound
+
+    @property
+    def log_likelihood(self) -> float:
+        """At the posterior mean of ψ."""
+        return float(self.likelihood(self.posterior.mean[None])[0])
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion at the maximum likelihood estimate; smaller is better."""
+        return self.ml.aic
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion at the maximum likelihood estimate; smaller is better."""
+        return self.ml.bic
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Means, variances and residuals of every day at `DRAWS` draws from the posterior."""
+        return self.likelihood.paths(self.posterior.sample(DRAWS, rng=0))
+
+    @property
+    def conditional_volatility(self) -> Any:
+        """The posterior mean of √h_t for each day; a pandas Series if the returns were one."""
+        return self._labelled(np.sqrt(self.paths.variance[:-1]).mean(axis=1), "volatility")
+
+    def volatility_band(self, level: float = 0.9) -> tuple[Any, Any]:
+        """The ends of the central interval of √h_t that has posterior probability ``level``, for each day."""
+        if not 0.0 < level < 1.0:
+            raise InvalidInputError(f"level must be between 0 and 1; got {level!r}")
+        tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+        low, high = np.sqrt(np.quantile(self.paths.variance[:-1], tails, axis=1))
+        return self._labelled(low, "lower"), self._labelled(high, "upper")
+
+    @property
+    def residuals(self) -> Any:
+        """Posterior means of the residuals e_t."""
+        return self._labelled(self.paths.residuals.mean(axis=1), "residual")
+
+    @property
+    def standardized_residuals(self) -> Any:
+        """Posterior means of z_t = e_t/√h_t: what the model leaves unexplained."""
+        z = self.paths.residuals / np.sqrt(self.paths.variance[:-1])
+        return self._labelled(z.mean(axis=1), "standardized residual")
+
+    def forecast(self, horizon: int = 10, draws: int = PATHS, rng: int | np.random.Generator = 0) -> Forecast:
+        """Simulate the next ``horizon`` days: ``draws`` paths, each with parameters from the posterior."""
+        generator = as_generator(rng)
+        theta = self.posterior.sample(positive_integer(draws, "draws"), generator)
+        return forecast(self.likelihood, theta, horizon, generator)
+
+    def var(self, alpha: float = 0.01, horizon: int = 1, rng: int | np.random.Generator = 0) -> float:
+        """Value at risk: the loss over ``horizon`` days that is exceeded with probability ``alpha``.
+
+        Positive numbers are losses, in the unit of the returns. For one day it is exact given the posterior
+        draws (a quantile of their mixture of densities), beyond from simulated sums of returns.
+        """
+        level = checked_level(alpha)
+        if positive_integer(horizon, "horizon") == 1:
+            return -float(mixture_quantile(level, *self._tomorrow)[()])
+        return -float(np.quantile(self.forecast(horizon, rng=rng).returns.sum(axis=0), level))
+
+    def expected_shortfall(
+        self, alpha: float = 0.01, horizon: int = 1, rng: int | np.random.Generator = 0
+    ) -> float:
+        """The expected loss over ``horizon`` days given that it exceeds the value at risk; see `var`."""
+        level = checked_level(alpha)
+        if positive_integer(horizon, "horizon") == 1:
+            return -float(mixture_tail_mean(level, *self._tomorrow)[()])
+        total = self.forecast(horizon, rng=rng).returns.sum(axis=0)
+        return -float(total[total <= np.quantile(total, level)].mean())
+
+    def update(self, new_returns: Any, rng: int | np.random.Generator = 0) -> VolatilityResult:
+        """The result after more returns: this posterior is the prior, and the recursions go on where they were.
+
+        The lower bound of the new result is that of the new returns given the old ones.
+        """
+        series = self.returns.then(new_returns)
+        likelihood = Likelihood(self.model, series, known=len(self.returns))
+        posterior = fit(
+            likelihood,
+            self.posterior,
+            initial_mean=self.posterior.mean,
+            initial_variance=self.posterior.covariance,
+            rng=rng,
+        )
+        whole = Likelihood(self.model, series)
+        return VolatilityResult(likelihood, self.posterior, posterior, estimate(whole, self.ml.psi))
+
+    def summary(self) -> str:
+        """A table of the posterior and of maximum likelihood under a heading on the data and the run."""
+        span = ""
+        if self.returns.index is not None:
+            span = f", {self.returns.index[0]} to {self.returns.index[-1]}"
+        q = self.posterior
+        lines = [
+            repr(self.model),
+            f"{self.returns.name}: {self.likelihood.n_obs:,} returns{span}",
+            f"lower bound {q.lower_bound:.3f}, expected gap {q.gap or 0.0:.3f} nats, "
+            f"{q.n_evaluations:,} evaluations, {'converged' if q.converged else 'NOT converged: ' + q.stop_reason}",
+            f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {self.ml.log_likelihood:.3f} at its "
+            f"maximum; AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            "",
+            f"{'':<12}{'mean':>11}{'sd':>11}{'2.5%':>11}{'97.5%':>11}{'ML':>13}{'std. err.':>11}{'robust':>11}",
+        ]
+        for name in self.model.parameters.names:
+            entry = q[name]
+            row = [entry.mean, entry.std, *entry.quantile([0.025, 0.975])]
+            ml = [table[name] for table in (self.ml.params, self.ml.std_errors, self.ml.robust_std_errors)]
+            lines.append(
+                f"{name:<12}"
+                + "".join(f"{x:>11.4g}" for x in row)
+                + f"{ml[0]:>13.4g}{ml[1]:>11.4g}{ml[2]:>11.4g}"
+            )
+        return "\n".join(lines)
+
+    def plot(self, **options: Any) -> Figure:
+        """A figure of the returns, the volatility with its band, the forecast and the residuals."""
+        from mgvbp.volatility.plots import plot_result
+
+        return plot_result(self, **options)
+
+    @property
+    def _tomorrow(self) -> tuple[Array, Array, Array | None]:
+        """Location, scale and degrees of freedom of the next return at each draw."""
+        return self.paths.mean[-1], np.sqrt(self.paths.variance[-1]), self.paths.nu
+
+    def _labelled(self, values: Array, name: str) -> Any:
+        return self.returns.labelled(values, self.likelihood.offset, name)
+
+    def __repr__(self) -> str:
+        return f"VolatilityResult({self.model!r}, lower bound {self.lower_bound:.3f})"
+
+
+def fit_volatility(
+    likelihood: Likelihood,
+    prior: Prior,
+    tol: float | None,
+    max_evaluations: int | None,
+    rng: int | np.random.Generator,
+    progress: bool,
+) -> VolatilityResult:
+    """From the best point of a grid to the posterior mode; from there to the posterior and the ML estimate."""
+
+    def log_posterior(theta: Array) -> Array:
+        return likelihood(theta) + log_prior(prior, theta)
+
+    grid = likelihood.model.starts(likelihood)
+    mode = maximise(log_posterior, grid[np.nanargmax(log_posterior(grid))], likelihood.scale)
+    posterior = fit(
+        likelihood,
+        prior,
+        initial_mean=mode.point,
+        initial_variance=curvature_variance(mode.hessian, likelihood.scale),
+        tol=tol,
+        max_evaluations=max_evaluations,
+        rng=rng,
+        progress=progress,
+    )
+    return VolatilityResult(likelihood, prior, posterior, estimate(likelihood, mode.point))
+
+
+def estimate(likelihood: Likelihood, start: Array) -> MaximumLikelihood:
+    """The maximum likelihood estimate, from a point near it."""
+    found = maximise(likelihood, start, likelihood.scale)
+    return MaximumLikelihood(likelihood, found.point, found.value, found.hessian)
+
+
+def curvature_variance(hessian: Array, scale: Array) -> Array:
+    """A covariance to start with: the inverse of minus the Hessian, kept below 10 in units of ``scale``."""
+    unit = -hessian * np.outer(scale, scale)
+    w, V = np.linalg.eigh(unit)
+    return np.asarray((V / np.maximum(w, 0.1)) @ V.T * np.outer(scale, scale))
+
+
+def checked_level(alpha: float) -> float:
+    """A probability below one half."""
+    if not 0.0 < alpha < 0.5:
+        raise InvalidInputError(
+            f"alpha must be between 0 and 0.5, the probability of a larger loss; got {alpha!r}"
+        )
+    return float(alpha)

@@ -1,0 +1,113 @@
+"""A series of returns as it comes from a user: checked, with its dates kept."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning
+from mgvbp.gaussian import frozen
+
+SCALES = (0.1, 10_000.0)
+"""Variances outside of these get advice on the scale, as in `arch`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Numbers in the order of time.
+
+    Attributes
+    ----------
+    values : ndarray of shape (T,)
+    index : pandas.Index or None
+        The dates, where the numbers came as a pandas Series.
+    name : str
+    """
+
+    values: Array
+    index: Any = None
+    name: str = "returns"
+
+    @classmethod
+    def of(cls, data: Any, what: str = "returns", least: int = 1) -> Series:
+        """Check an array, a pandas Series or a frame with one column.
+
+        Raises
+        ------
+        InvalidInputError, InvalidTypeError
+            It is not one series of at least ``least`` finite numbers.
+        """
+        if isinstance(data, Series):
+            return data
+        index = getattr(data, "index", None)
+        index = index if hasattr(index, "to_numpy") else None  # a list has a method of this name
+        columns = getattr(data, "columns", None)
+        name = getattr(data, "name", None) if columns is None else columns[0] if len(columns) else None
+        try:
+            values = np.asarray(data, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidTypeError(f"{what} must be numbers; got {type(data).__name__}") from None
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise InvalidInputError(
+                f"{what} has shape {values.shape}; expected one series, such as a column of the frame"
+            )
+        if not np.isfinite(values).all():
+            bad = np.flatnonzero(~np.isfinite(values))
+            where = bad[0] if index is None else index[bad[0]]
+            raise InvalidInputError(
+                f"{what} has {len(bad):,} values that are missing or infinite, the first at {where}: drop them "
+                "first, as with returns.dropna()"
+            )
+        if len(values) < least:
+            raise InvalidInputError(f"{what} has {len(values)} values; this model needs at least {least}")
+        if len(values) > 1 and values.min() == values.max():
+            raise InvalidInputError(f"{what} is constant at {values[0]}: there is no volatility to model")
+        return cls(frozen(values.copy()), index, what if name is None else str(name))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def then(self, new: Any) -> Series:
+        """The series with ``new`` values behind it."""
+        more = Series.of(new, "the new returns")
+        index = None
+        if self.index is not None and more.index is not None:
+            if not more.index[0] > self.index[-1]:
+                raise InvalidInputError(
+                    f"the new returns start at {more.index[0]}, which is not after {self.index[-1]}"
+                )
+            index = self.index.append(more.index)
+        return Series(frozen(np.concatenate([self.values, more.values])), index, self.name)
+
+    def labelled(self, values: Array, start: int = 0, name: str | None = None) -> Any:
+        """``values`` of the days from ``start`` on: a pandas Series if this one came as such."""
+        if self.index is None:
+            return values
+        import pandas as pd
+
+        return pd.Series(values, index=self.index[start : start + len(values)], name=name or self.name)
+
+
+def advise_on_scale(series: Series) -> None:
+    """Warn of returns whose numbers are so small or large that a factor of 100 is probably missing."""
+    variance = float(np.var(series.values))
+    if SCALES[0] <= variance < SCALES[1]:
+        return
+    factor = 10.0 ** -round(math.log10(math.sqrt(variance)))
+    level = 2
+    while str(sys._getframe(level - 1).f_globals.get("__name__")).startswith("mgvbp."):
+        level += 1
+    warnings.warn(
+        f"{series.name} has the variance {variance:.3g}; numbers around 1 are easier to read and to put a prior "
+        f"on: fit {factor:g} * returns instead",
+        ScaleWarning,
+        stacklevel=level,
+    )

@@ -1,0 +1,299 @@
+"""Simulated volatility paths: `arch`'s paths from the same shocks, closed-form means, series without a past."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, t
+
+from mgvbp import InvalidInputError
+from mgvbp.volatility.simulation import (
+    BURN_IN,
+    egarch_series,
+    expected_variance_figarch,
+    expected_variance_garch,
+    figarch_series,
+    figarch_weights,
+    garch_series,
+    simulate_egarch,
+    simulate_figarch,
+    simulate_garch,
+    standard_shocks,
+)
+
+H, S = 12, 7
+
+GARCH = {
+    (1, 0, 0): [0.4, 0.3],
+    (1, 0, 1): [0.05, 0.1, 0.85],
+    (1, 1, 1): [0.05, 0.03, 0.12, 0.85],
+    (0, 1, 2): [0.05, 0.2, 0.3, 0.5],
+    (2, 2, 1): [0.05, 0.03, 0.04, 0.1, -0.02, 0.8],
+    (2, 1, 2): [0.05, 0.03, 0.04, 0.1, 0.5, 0.3],
+}
+EGARCH = {
+    (1, 0, 1): [0.01, 0.2, 0.95],
+    (1, 1, 1): [0.01, 0.2, -0.1, 0.95],
+    (2, 1, 2): [0.01, 0.2, -0.05, -0.1, 0.6, 0.3],
+    (1, 2, 0): [0.1, 0.3, -0.1, 0.05],
+}
+FIGARCH = {
+    (0, 0): [0.1, 0.4],
+    (1, 0): [0.1, 0.2, 0.4],
+    (0, 1): [0.1, 0.4, 0.3],
+    (1, 1): [0.1, 0.2, 0.5, 0.4],
+}
+
+
+def returns(n=300):
+    return standard_shocks(n, 1, np.full(1, 5.0), rng=3)[:, 0]
+
+
+def at(parameters, volatility, **orders):
+    """`arch`'s result at given parameters, for a model with mean 0."""
+    univariate = pytest.importorskip("arch.univariate")
+    process = getattr(univariate, volatility)(**orders)
+    return univariate.ZeroMean(returns(), volatility=process, rescale=False).fix(parameters)
+
+
+def past_of(result):
+    """Residuals and variances (300, 1)."""
+    return result.resid[:, None], result.conditional_volatility[:, None] ** 2
+
+
+def their_paths(result, shocks):
+    """Variances and residuals (H, S) that `arch` simulates from our shocks."""
+    forecast = result.forecast(
+        horizon=len(shocks), method="simulation", simulations=shocks.shape[1], rng=lambda size: shocks.T
+    )
+    simulations = forecast.simulations
+    return simulations.residual_variances[-1].T, simulations.residuals[-1].T
+
+
+def their_means(result, horizon):
+    return result.forecast(horizon=horizon, method="analytic").residual_variance.to_numpy()[-1]
+
+
+def column(coefficients):
+    return np.array(coefficients)[:, None]
+
+
+def figarch_column(orders, coefficients):
+    """`arch`'s ω is ours times 1 − β."""
+    ours = column(coefficients)
+    ours[0] /= 1.0 - (coefficients[-1] if orders[1] else 0.0)
+    return ours
+
+
+# --- the same shocks give the paths of arch -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("orders", GARCH)
+def test_garch_paths_are_those_of_arch(orders):
+    p, o, q = orders
+    result = at(GARCH[orders], "GARCH", p=p, o=o, q=q)
+    shocks = standard_shocks(H, S, rng=0)
+    paths = simulate_garch(orders, column(GARCH[orders]), *past_of(result), shocks)
+    np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
+
+
+@pytest.mark.parametrize("orders", EGARCH)
+def test_egarch_paths_are_those_of_arch(orders):
+    p, o, q = orders
+    result = at(EGARCH[orders], "EGARCH", p=p, o=o, q=q)
+    shocks = standard_shocks(H, S, rng=1)
+    paths = simulate_egarch(orders, column(EGARCH[orders]), *past_of(result), shocks)
+    np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
+
+
+@pytest.mark.parametrize("orders", FIGARCH)
+@pytest.mark.parametrize("truncation", [5, 300, 1000])  # below the horizon, all of the past, beyond it
+def test_figarch_paths_are_those_of_arch(orders, truncation):
+    p, q = orders
+    result = at(FIGARCH[orders], "FIGARCH", p=p, q=q, truncation=truncation)
+    shocks = standard_shocks(H, S, rng=2)
+    presample = result.model.volatility.backcast(result.model._y)
+    squares = past_of(result)[0] ** 2
+    known = figarch_column(orders, FIGARCH[orders]), squares, presample
+    paths = simulate_figarch(orders, *known, shocks, truncation)
+    np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
+    means = expected_variance_figarch(orders, *known, H, truncation)
+    np.testing.assert_allclose(means[:, 0], their_means(result, H), rtol=1e-12)
+
+
+# --- means --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orders", GARCH)
+def test_expected_variances_are_those_of_arch(orders):
+    p, o, q = orders
+    result = at(GARCH[orders], "GARCH", p=p, o=o, q=q)
+    means = expected_variance_garch(orders, column(GARCH[orders]), *past_of(result), 25)
+    np.testing.assert_allclose(means[:, 0], their_means(result, 25), rtol=1e-12)
+
+
+def test_paths_have_the_expected_variances():
+    """Means over 40,000 pairs of paths with shocks z and −z; each of 3 × 9 at the level 0.001/30, two-sided."""
+    n, z_limit = 40_000, 4.15
+    nu = np.full(n, 9.0)
+    half = standard_shocks(10, n, nu, rng=4)
+    e, v = np.array([[0.4], [-1.5]]), np.array([[0.8], [1.3]])
+    for orders in [(1, 0, 1), (2, 2, 1), (2, 1, 2)]:
+        coefficients = column(GARCH[orders])
+        pairs = [simulate_garch(orders, coefficients, e, v, z)[0] for z in (half, -half)]
+        h = 0.5 * (pairs[0] + pairs[1])
+        expected = expected_variance_garch(orders, coefficients, e, v, 10)[:, 0]
+        np.testing.assert_allclose(h[0], expected[0], rtol=1e-12)  # tomorrow's needs no shock
+        z = (h[1:].mean(axis=1) - expected[1:]) / (h[1:].std(axis=1) / np.sqrt(n))
+        assert np.abs(z).max() < z_limit
+
+
+def test_figarch_weights_are_those_of_its_lag_polynomial():
+    """λ(L) = 1 − (1 − φL)(1 − L)^d/(1 − βL): the binomial series, multiplied out and divided."""
+    phi, d, beta, K = 0.25, 0.45, 0.5, 60
+    k = np.arange(1, K + 1)
+    fractional = np.concatenate([[1.0], np.cumprod((k - 1 - d) / k)])
+    numerator = np.convolve([1.0, -phi], fractional)[: K + 1]
+    quotient = np.convolve(beta ** np.arange(K + 1), numerator)[: K + 1]
+    weights = np.concatenate(list(figarch_weights((1, 1), column([1.0, phi, d, beta]), K)))
+    np.testing.assert_allclose(weights, -quotient[1:], rtol=1e-11)
+
+
+def test_figarch_without_memory_is_arch():
+    """φ = 0, β = 0, d = 1 gives λ = (1, 0, 0, ...): an integrated ARCH(1)."""
+    shocks = standard_shocks(H, S, rng=5)
+    ours = simulate_figarch((0, 0), column([0.2, 1.0]), np.array([[2.0]]), 9.0, shocks, 50)
+    arch1 = simulate_garch((1, 0, 0), column([0.2, 1.0]), np.sqrt([[2.0]]), np.ones((1, 1)), shocks)
+    np.testing.assert_allclose(ours, arch1, rtol=1e-12)
+
+
+# --- draws and axes -----------------------------------------------------------------------------------
+
+
+def garch_draws(n=S):
+    rng = np.random.default_rng(6)
+    return np.array(
+        [
+            rng.uniform(0.01, 0.1, n),
+            rng.uniform(0.0, 0.1, n),
+            rng.uniform(0, 0.1, n),
+            rng.uniform(0.5, 0.8, n),
+        ]
+    )
+
+
+def simulated(kind, coefficients, e, v, shocks):
+    if kind == "figarch":
+        return simulate_figarch((1, 1), coefficients, e**2, v[0], shocks, truncation=20)
+    return {"garch": simulate_garch, "egarch": simulate_egarch}[kind]((1, 1, 1), coefficients, e, v, shocks)
+
+
+@pytest.mark.parametrize("kind", ["garch", "egarch", "figarch"])
+def test_draws_do_not_meet_and_may_have_many_paths(kind):
+    """(H, n, S) shocks, and any subset of draws and paths, give the same numbers as one path at a time."""
+    coefficients = garch_draws()
+    e, v = standard_shocks(3, S, rng=7), standard_shocks(3, S, rng=8) ** 2
+    shocks = standard_shocks(H * 4, S, rng=9).reshape(H, 4, S)
+    whole = simulated(kind, coefficients, e, v, shocks)
+    assert whole[0].shape == whole[1].shape == (H, 4, S)
+    for path, draw in [(0, 0), (3, 2), (1, S - 1)]:
+        one = slice(draw, draw + 1)
+        alone = simulated(kind, coefficients[:, one], e[:, one], v[:, one], shocks[:, path, one])
+        np.testing.assert_allclose(alone, [array[:, path, one] for array in whole], rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["garch", "egarch", "figarch"])
+def test_what_explodes_stays_alone_and_quiet(kind):
+    coefficients = garch_draws()
+    shocks = standard_shocks(400, S, rng=9)
+    e, v = np.ones((3, S)), np.ones((3, S))
+    calm = simulated(kind, coefficients, e, v, shocks)
+    wild = coefficients.copy()
+    wild[:, 0], wild[:, 1] = [1e3, 50.0, 1.0, 60.0], [1.0, -5.0, 0.2, 0.1]
+    h, residuals = simulated(kind, wild, e, v, shocks)
+    np.testing.assert_array_equal([h[:, 2:], residuals[:, 2:]], [calm[0][:, 2:], calm[1][:, 2:]])
+    assert not np.isfinite(h[-1, 0])
+
+
+# --- shocks -------------------------------------------------------------------------------------------
+
+
+def test_shocks_are_student_t_of_variance_one():
+    """Kolmogorov–Smirnov at level 0.001 for each of two columns of different ν."""
+    nu = np.array([2.5, 12.0])
+    shocks = standard_shocks(20_000, 2, nu, rng=11)
+    for z, df in zip(shocks.T, nu, strict=True):
+        scale = np.sqrt((df - 2) / df)
+        assert kstest(z, t(df, scale=scale).cdf).pvalue > 1e-3
+        assert kstest(z, t(df).cdf).pvalue < 1e-3  # it is the scale that is tested
+    assert t(12.0, scale=np.sqrt(10 / 12)).var() == pytest.approx(1.0)
+
+
+def test_shocks_are_normal_and_reproducible():
+    shocks = standard_shocks(100, 200, rng=12)
+    assert kstest(shocks.ravel(), "norm").pvalue > 1e-3
+    np.testing.assert_array_equal(shocks, standard_shocks(100, 200, rng=12))
+
+
+# --- whole series -------------------------------------------------------------------------------------
+
+
+def test_a_garch_series_has_the_unconditional_variance_from_the_first_day():
+    """100,000 paths of 30 days, whose fourth moments are finite; each mean at the level 0.001/30."""
+    n, coefficients = 100_000, column([0.1, 0.05, 0.1, 0.7])
+    h, e = garch_series((1, 1, 1), coefficients, standard_shocks(30, n, rng=13), burn_in=0)
+    assert h.shape == e.shape == (30, n)
+    np.testing.assert_allclose(h[0], 0.5, rtol=1e-12)
+    assert np.abs((h[1:].mean(axis=1) - 0.5) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
+    assert np.abs((e.var(axis=1) - 0.5) / ((e**2).std(axis=1) / np.sqrt(n))).max() < 4.15
+
+
+def test_a_figarch_series_has_the_unconditional_variance_from_the_first_day():
+    n, coefficients = 20_000, column([0.1, 0.3, 0.1])
+    level = 0.1 / (1.0 - np.sum(list(figarch_weights((0, 1), coefficients, 30))))
+    h, _ = figarch_series((0, 1), coefficients, standard_shocks(25, n, rng=14), burn_in=0, truncation=30)
+    np.testing.assert_allclose(h[0], level, rtol=1e-12)
+    assert np.abs((h[1:].mean(axis=1) - level) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
+
+
+def test_an_egarch_series_has_the_unconditional_mean_of_its_logarithm():
+    n, coefficients = 20_000, column([-0.05, 0.2, -0.1, 0.9])
+    h, e = egarch_series((1, 1, 1), coefficients, standard_shocks(25, n, rng=15), burn_in=0)
+    log_h = np.log(h[1:])
+    np.testing.assert_allclose(np.log(h[0]), -0.5, rtol=1e-12)
+    assert np.abs((log_h.mean(axis=1) + 0.5) / (log_h.std(axis=1) / np.sqrt(n))).max() < 4.15
+    assert np.all(np.abs(e) / np.sqrt(h) < 6.0)
+
+
+def test_the_burn_in_is_dropped():
+    coefficients, shocks = garch_draws(), standard_shocks(BURN_IN + 5, S, rng=16)
+    for series, orders in [(garch_series, (1, 1, 1)), (egarch_series, (1, 1, 1)), (figarch_series, (1, 1))]:
+        whole = series(orders, coefficients, shocks, burn_in=0)
+        np.testing.assert_array_equal(series(orders, coefficients, shocks), [a[BURN_IN:] for a in whole])
+
+
+def test_a_series_goes_on_as_the_recursion_does():
+    orders, coefficients, shocks = (2, 2, 1), column(GARCH[(2, 2, 1)]), standard_shocks(40, S, rng=17)
+    h, e = garch_series(orders, coefficients, shocks, burn_in=0)
+    later = simulate_garch(orders, coefficients, e[:15], h[:15], shocks[15:])
+    np.testing.assert_allclose(later, [h[15:], e[15:]], rtol=1e-13)
+
+
+# --- bad input ----------------------------------------------------------------------------------------
+
+
+def test_bad_input_is_told():
+    e, z = np.ones((1, S)), np.ones((H, S))
+    with pytest.raises(InvalidInputError, match="4 coefficients"):
+        simulate_garch((1, 1, 1), np.ones((3, S)), e, e, z)
+    with pytest.raises(InvalidInputError, match="need 2 days"):
+        simulate_egarch((1, 0, 2), np.ones((4, S)), e, e, z)
+    with pytest.raises(InvalidInputError, match="have 3 rows"):
+        simulate_figarch((0, 1), np.ones((2, S)), e, 1.0, z)
+    with pytest.raises(InvalidInputError, match="less than 1"):
+        garch_series((1, 0, 1), column([0.1, 0.3, 0.7]), z, burn_in=0)
+    with pytest.raises(InvalidInputError, match="no day is left"):
+        garch_series((1, 0, 1), column([0.1, 0.1, 0.7]), z)
+    with pytest.raises(InvalidInputError, match="no day is left"):
+        figarch_series((0, 0), column([0.1, 0.4]), z)
+    for nu in ([2.0], [5.0, 6.0], 5.0):
+        with pytest.raises(InvalidInputError, match="above 2"):
+            standard_shocks(H, S, np.array(nu))
