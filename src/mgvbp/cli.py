@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
-from mgvbp import MgvbpError, __version__
+from mgvbp import InvalidInputError, MgvbpError, MgvbpWarning, __version__
+
+ORDERS = {"arch": "p", "garch": "p,q", "gjr": "p,o,q", "egarch": "p,o,q", "figarch": "p,q"}
+"""The models of ``mgvbp volatility``, and what their orders are."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,6 +99,75 @@ def _data_path(arguments: argparse.Namespace) -> int:
     return 1
 
 
+def _volatility(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from mgvbp.volatility import default_returns, read_returns, risk_table, write_report
+
+    model = _volatility_model(arguments)
+    if arguments.file is None:
+        if arguments.column is not None or arguments.prices:
+            raise InvalidInputError("--column and --prices go with a FILE")
+        print("no file given: the S&P 500 prices that the package arch ships\n")
+        returns = default_returns()
+    else:
+        returns = read_returns(arguments.file, arguments.column, arguments.prices)
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(f"fitting {len(returns):,} returns; the first run on a machine also compiles")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MgvbpWarning)
+        warnings.showwarning = _show_warning
+        result = model.fit(returns, rng=arguments.seed, progress=console.is_terminal)
+    print(result.summary())
+    horizon, alphas, seed = arguments.horizon, arguments.alpha, arguments.seed
+    if arguments.out is not None:
+        files = write_report(result, arguments.out, horizon, alphas, seed, console.is_terminal)
+        print(f"\nwritten to {arguments.out}: {', '.join(path.name for path in files)}")
+        return 0
+    _print_table("forecast", result.forecast(horizon, rng=seed).to_frame().reset_index())
+    _print_table("risk: losses over so many days", risk_table(result, horizon, alphas, seed))
+    return 0
+
+
+def _volatility_model(arguments: argparse.Namespace) -> Any:
+    from mgvbp import volatility
+
+    letters = ORDERS[arguments.model]
+    order = arguments.order or (1,) * len(letters.split(","))
+    if len(order) != len(letters.split(",")):
+        raise InvalidInputError(f"--order of {arguments.model} is {letters}; got {','.join(map(str, order))}")
+    lags = int(arguments.mean == "ar") if arguments.lags is None else arguments.lags
+    return getattr(volatility, arguments.model.upper())(
+        *order, mean=arguments.mean, lags=lags, dist=arguments.dist, convention=arguments.convention
+    )
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """As errors are shown, without the line of code that it came from."""
+    print(f"mgvbp: {message}", file=sys.stderr)
+
+
+def _print_table(title: str, frame: Any) -> None:
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    columns = [Column(name.replace("_", " "), justify="right") for name in frame]
+    table = Table(*columns, title=title, title_justify="left", box=None)
+    for row in frame.itertuples(index=False):
+        table.add_row(*(f"{value:.4g}" for value in row))
+    console = Console()
+    console.print()
+    console.print(table)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mgvbp", description="Gaussian posterior approximations from log-likelihood evaluations alone."
@@ -125,7 +199,72 @@ def _parser() -> argparse.ArgumentParser:
     path = actions.add_parser("path", help="print where a file is")
     path.add_argument("name", nargs="?", type=_data_set, metavar="NAME", help="default: print the cache")
     path.set_defaults(run=_data_path)
+    _add_volatility(commands)
     return parser
+
+
+def _add_volatility(commands: Any) -> None:
+    command = commands.add_parser(
+        "volatility",
+        help="fit a model of the ARCH family to returns; forecasts and risk",
+        description="Fit a volatility model to the returns in a CSV file: posterior, forecast, value at risk. "
+        "Without a file: to the S&P 500 series that the package arch ships.",
+    )
+    command.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a CSV file, .gz or not")
+    data = command.add_argument_group("data")
+    data.add_argument(
+        "--column", metavar="NAME", help="of the returns (default: found by its name, or the only one)"
+    )
+    data.add_argument("--prices", action="store_true", help="the column has prices: take 100 log differences")
+    model = command.add_argument_group("model")
+    model.add_argument("--model", choices=list(ORDERS), default="gjr", help="default: gjr")
+    orders = "; ".join(f"{name} {letters}" for name, letters in ORDERS.items())
+    model.add_argument("--order", type=_order, metavar="N,N", help=f"default: ones; {orders}")
+    model.add_argument("--mean", choices=["zero", "constant", "ar"], help="default: that of the convention")
+    model.add_argument("--lags", type=_count, metavar="K", help="of --mean ar (default: 1)")
+    model.add_argument("--dist", choices=["normal", "t"], default="t", help="of the errors (default: t)")
+    model.add_argument(
+        "--convention",
+        choices=["arch", "paper"],
+        default="arch",
+        help="start-up values and prior: those of the package arch, or of the paper (default: arch)",
+    )
+    output = command.add_argument_group("output")
+    output.add_argument(
+        "--horizon", type=_count, default=10, metavar="DAYS", help="of forecast and risk (default: 10)"
+    )
+    output.add_argument(
+        "--alpha",
+        type=_probabilities,
+        default=(0.01, 0.05),
+        metavar="P,P",
+        help="probabilities of losses beyond the value at risk (default: 0.01,0.05)",
+    )
+    output.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    output.add_argument("--out", type=Path, metavar="DIR", help="write summary, tables and figures there")
+    command.set_defaults(run=_volatility)
+
+
+def _order(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not integers with commas between, such as 1,1")
+    return tuple(map(int, text.split(",")))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
+    return int(text)
+
+
+def _probabilities(text: str) -> tuple[float, ...]:
+    try:
+        levels = tuple(map(float, text.split(",")))
+    except ValueError:
+        levels = ()
+    if not levels or not all(0.0 < level < 0.5 for level in levels):
+        raise argparse.ArgumentTypeError(f"{text!r} is not numbers between 0 and 0.5 with commas between")
+    return levels
 
 
 def _seed(text: str) -> int:

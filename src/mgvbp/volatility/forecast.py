@@ -27,17 +27,18 @@ class Forecast:
     Attributes
     ----------
     returns : ndarray of shape (H, N)
-    variance : ndarray of shape (H, N)
-        Conditional variance of each day on each path; the first row needs no shock, only the parameters.
+    location, variance : ndarray of shape (H, N)
+        Conditional mean and variance of each day on each path; the first rows need no shock, only parameters.
     """
 
     returns: Array
+    location: Array
     variance: Array
 
     @property
     def mean(self) -> Array:
         """The expected return of each day, (H,)."""
-        return np.asarray(self.returns.mean(axis=1))
+        return np.asarray(self.location.mean(axis=1))
 
     @property
     def volatility(self) -> Array:
@@ -53,6 +54,15 @@ class Forecast:
             raise InvalidInputError(f"of must be 'returns' or 'volatility'; got {of!r}")
         paths = self.returns if of == "returns" else np.sqrt(self.variance)
         return np.quantile(paths, levels, axis=1).T
+
+    def var(self, alpha: float = 0.01) -> float:
+        """Value at risk of the sum of all days' returns: the loss exceeded with probability ``alpha``."""
+        return -float(np.quantile(self.returns.sum(axis=0), checked_level(alpha)))
+
+    def expected_shortfall(self, alpha: float = 0.01) -> float:
+        """The expected loss over all days given that it exceeds the value at risk."""
+        total = self.returns.sum(axis=0)
+        return -float(total[total <= np.quantile(total, checked_level(alpha))].mean())
 
     def to_frame(self, levels: ArrayLike = (0.05, 0.95)) -> Any:
         """A pandas frame with one row a day ahead: expectations and quantiles."""
@@ -75,20 +85,29 @@ def forecast(likelihood: Likelihood, theta: Array, horizon: int, rng: np.random.
     """Simulate ``horizon`` days beyond the series, one path for each row of ``theta`` (N, d)."""
     days = positive_integer(horizon, "horizon")
     parts = [_continue(likelihood, theta[i : i + CHUNK], days, rng) for i in range(0, len(theta), CHUNK)]
-    returns, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
-    return Forecast(returns, variance)
+    return Forecast(*(np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True)))
 
 
 def _continue(
     likelihood: Likelihood, theta: Array, days: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     model, paths = likelihood.model, likelihood.paths(theta)
     shocks = standard_shocks(days, len(theta), paths.nu, rng)
     variance, residuals = model.onward(likelihood, paths, shocks)
     m = np.array([paths.values[name] for name in model.mean.names]).reshape(-1, len(theta))
     lags = max(1, model.mean.lags)
-    returns = np.empty((lags + days, len(theta)))
+    returns, location = np.empty((lags + days, len(theta))), np.empty((days, len(theta)))
     returns[:lags] = likelihood.series.values[-lags:, None]
     for t in range(days):
-        returns[lags + t] = model.mean.step(m, returns[: lags + t]) + residuals[t]
-    return returns[lags:], variance
+        location[t] = model.mean.step(m, returns[: lags + t])
+        returns[lags + t] = location[t] + residuals[t]
+    return returns[lags:], location, variance
+
+
+def checked_level(alpha: float) -> float:
+    """A probability below one half."""
+    if not 0.0 < alpha < 0.5:
+        raise InvalidInputError(
+            f"alpha must be between 0 and 0.5, the probability of a larger loss; got {alpha!r}"
+        )
+    return float(alpha)

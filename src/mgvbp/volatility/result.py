@@ -14,7 +14,7 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.fitting import fit
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
-from mgvbp.volatility.forecast import Forecast, forecast
+from mgvbp.volatility.forecast import Forecast, checked_level, forecast
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, maximise
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
@@ -125,7 +125,7 @@ class VolatilityResult:
         level = checked_level(alpha)
         if positive_integer(horizon, "horizon") == 1:
             return -float(mixture_quantile(level, *self._tomorrow)[()])
-        return -float(np.quantile(self.forecast(horizon, rng=rng).returns.sum(axis=0), level))
+        return self.forecast(horizon, rng=rng).var(level)
 
     def expected_shortfall(
         self, alpha: float = 0.01, horizon: int = 1, rng: int | np.random.Generator = 0
@@ -134,8 +134,7 @@ class VolatilityResult:
         level = checked_level(alpha)
         if positive_integer(horizon, "horizon") == 1:
             return -float(mixture_tail_mean(level, *self._tomorrow)[()])
-        total = self.forecast(horizon, rng=rng).returns.sum(axis=0)
-        return -float(total[total <= np.quantile(total, level)].mean())
+        return self.forecast(horizon, rng=rng).expected_shortfall(level)
 
     def update(self, new_returns: Any, rng: int | np.random.Generator = 0) -> VolatilityResult:
         """The result after more returns: this posterior is the prior, and the recursions go on where they were.
@@ -238,12 +237,3 @@ def curvature_variance(hessian: Array, scale: Array) -> Array:
     unit = -hessian * np.outer(scale, scale)
     w, V = np.linalg.eigh(unit)
     return np.asarray((V / np.maximum(w, 0.1)) @ V.T * np.outer(scale, scale))
-
-
-def checked_level(alpha: float) -> float:
-    """A probability below one half."""
-    if not 0.0 < alpha < 0.5:
-        raise InvalidInputError(
-            f"alpha must be between 0 and 0.5, the probability of a larger loss; got {alpha!r}"
-        )
-    return float(alpha)

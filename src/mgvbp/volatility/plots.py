@@ -1,0 +1,267 @@
+"""Pictures of a fitted volatility model, on axes of yours or on new ones; pyplot and its state stay untouched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
+from mgvbp.errors import InvalidInputError
+from mgvbp.volatility.reading import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+    from mgvbp.volatility.result import VolatilityResult
+
+LINE, BAND, GREY, RED = "#1b4f72", "#9dbdd6", "#9a9a9a", "#b5301f"
+FAINT = 0.5
+SMALL = 8
+"""Points, of ticks and legends."""
+WIDTH = 10.0
+"""Inches, of a page."""
+DRAWS = 50_000
+"""Behind the histograms of the parameters: enough for smooth outlines."""
+PAST = 60
+"""Days that a forecast is shown with, at most."""
+ABREAST = 6
+"""Histograms in a row, at most."""
+
+
+def plot_result(
+    result: VolatilityResult,
+    horizon: int = 20,
+    level: float = 0.9,
+    rng: int | np.random.Generator = 0,
+) -> Figure:
+    """One page: returns, volatility, forecast, residuals and parameters.
+
+    Parameters
+    ----------
+    result : VolatilityResult
+    horizon : int
+        Days of the forecast.
+    level : float
+        The probability of the bands.
+    rng : int or numpy.random.Generator
+        Of the simulated futures.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        ``figure.savefig(path)`` writes it.
+
+    Examples
+    --------
+    >>> from mgvbp.volatility import ARCH
+    >>> model = ARCH(1, mean="zero")
+    >>> result = model.fit(model.simulate({"omega": 0.5, "alpha[1]": 0.5}, days=300, rng=0))
+    >>> [ax.get_title(loc="left") for ax in plot_result(result).axes[-2:]]
+    ['omega', 'alpha[1]']
+    """
+    names = result.model.parameters.names
+    height = 1.7 * -(-len(names) // ABREAST)
+    figure = _new_figure(8.0 + height)
+    top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[8.0, height]).ravel()
+    panels = top.subplot_mosaic("RR;VV;FQ", height_ratios=[1.0, 1.0, 1.3])
+    panels["V"].sharex(panels["R"])
+    plot_returns(result, panels["R"]).tick_params(labelbottom=False)
+    plot_volatility(result, panels["V"], level)
+    plot_forecast(result, panels["F"], horizon, level, rng)
+    plot_residuals(result, panels["Q"], level)
+    plot_parameters(result, _grid(bottom, len(names)))
+    figure.suptitle(f"{result.returns.name}: {result.model!r}", fontsize=11)
+    return figure
+
+
+def plot_returns(result: VolatilityResult, ax: Axes | None = None) -> Axes:
+    """The returns between two conditional standard deviations to either side of their conditional mean."""
+    ax, days = _axes(ax, 2.8), _days(result)
+    mean, sd = result.paths.mean[:-1].mean(axis=1), np.asarray(result.conditional_volatility)
+    label = "conditional mean ± 2 standard deviations"
+    ax.fill_between(days, mean - 2.0 * sd, mean + 2.0 * sd, color=BAND, linewidth=0.0, label=label)
+    ax.plot(days, result.returns.values[result.likelihood.offset :], color=LINE, linewidth=0.4)
+    return _finished(ax, "Returns", days)
+
+
+def plot_volatility(result: VolatilityResult, ax: Axes | None = None, level: float = 0.9) -> Axes:
+    """The conditional standard deviation of each day, in the unit of the returns, with its credible band.
+
+    On a logarithmic scale: the uncertainty is relative, and a crash does not flatten all other days.
+    """
+    ax, days = _axes(ax, 3.0), _days(result)
+    low, high = map(np.asarray, result.volatility_band(level))
+    ax.fill_between(days, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} credible band")
+    volatility = np.asarray(result.conditional_volatility)
+    ax.plot(days, volatility, color=LINE, linewidth=0.5, label="posterior mean")
+    ticker = require("matplotlib.ticker")
+    few = high.max() < 5.0 * low.min()  # of 1, 2, 5, 10, ... would be in sight
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(ticker.MaxNLocator(5) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    ax.minorticks_off()
+    return _finished(ax, "Conditional volatility", days)
+
+
+def plot_forecast(
+    result: VolatilityResult,
+    ax: Axes | None = None,
+    horizon: int = 20,
+    level: float = 0.9,
+    rng: int | np.random.Generator = 0,
+) -> Axes:
+    """The volatility of the last days, and the fan of the days to come: over parameters and future shocks."""
+    ax, n = _axes(ax, 4.0, 0.6 * WIDTH), min(PAST, len(result.paths.residuals))
+    past, ahead = np.arange(1 - n, 1), np.arange(1, positive_integer(horizon, "horizon") + 1)
+    low, high = (np.asarray(end)[-n:] for end in result.volatility_band(level))
+    ax.fill_between(past, low, high, color=BAND, alpha=FAINT, linewidth=0.0)
+    ax.plot(past, np.asarray(result.conditional_volatility)[-n:], color=LINE, linewidth=1.0)
+    future = result.forecast(horizon, rng=rng)
+    for probability, shade in ((level, FAINT), (0.5, 1.0)):
+        ends = future.quantile([0.5 - 0.5 * probability, 0.5 + 0.5 * probability], of="volatility").T
+        ax.fill_between(ahead, *ends, color=BAND, alpha=shade, linewidth=0.0, label=f"{probability:.0%}")
+    ax.plot(
+        ahead,
+        future.volatility,
+        color=LINE,
+        linewidth=1.2,
+        linestyle="--",
+        label="root of the expected variance",
+    )
+    ax.axvline(0.5, color=GREY, linewidth=0.6)
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel(f"days after {_last_day(result)}", fontsize=SMALL)
+    return _finished(ax, "Volatility forecast")
+
+
+def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: float = 0.9) -> Axes:
+    """Standardised residuals against the quantiles of the fitted distribution.
+
+    The band has each ordered residual with probability ``level``, if the model is right: the k-th smallest of n
+    uniform numbers has the Beta(k, n + 1 − k) distribution.
+    """
+    if not 0.0 < level < 1.0:
+        raise InvalidInputError(f"level must be between 0 and 1; got {level!r}")
+    ax = _axes(ax, 4.0, 0.45 * WIDTH)
+    z = np.sort(np.asarray(result.standardized_residuals))
+    n, k = len(z), np.arange(1, len(z) + 1)
+    nu = float(result.posterior["nu"].mean) if result.paths.nu is not None else None
+    x = standard_quantile((k - 0.5) / n, nu)
+    low, high = (
+        standard_quantile(np.asarray(betaincinv(k, n + 1 - k, p)), nu)
+        for p in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    )
+    ax.fill_between(x, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} band")
+    ax.plot(x, x, color=GREY, linewidth=0.8)
+    ax.plot(x, z, color=LINE, linestyle="none", marker="o", markersize=2.0, rasterized=True)
+    ax.set_ylim(1.1 * min(x[0], z[0]), 1.1 * max(x[-1], z[-1]))  # the band of the extremes may be far wider
+    law = "standard normal" if nu is None else f"t of {nu:.1f} degrees of freedom, variance 1"
+    ax.set_xlabel(f"quantiles: {law}", fontsize=SMALL)
+    return _finished(ax, "Standardised residuals")
+
+
+def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    """The posterior of each parameter, one on each of the axes, over its ML estimate and standard error."""
+    names = result.model.parameters.names
+    if axes is None:
+        axes = _grid(_new_figure(1.9 * -(-len(names) // ABREAST)), len(names))
+    if len(axes) != len(names):
+        raise InvalidInputError(
+            f"axes must be {len(names)}, one for each of {', '.join(names)}; got {len(axes)}"
+        )
+    draws = result.posterior.draws(DRAWS, rng=0)
+    for ax, name in zip(axes, names, strict=True):
+        low, high = np.quantile(draws[name], [0.001, 0.999])
+        heights, edges = np.histogram(draws[name], 40, (float(low), float(high)))
+        ax.stairs(heights / heights.max(), edges, fill=True, color=BAND)
+        error = result.ml.std_errors[name]
+        ax.errorbar(
+            result.ml.params[name],
+            -0.09,
+            xerr=error if np.isfinite(error) else None,
+            color=RED,
+            marker="o",
+            markersize=3.0,
+            linewidth=1.0,
+            label="ML ± std. err." if name == names[0] else None,
+        )
+        ax.set_xlim(low - 0.15 * (high - low), high + 0.15 * (high - low))  # a standard error may be huge
+        ax.set_ylim(-0.18, 1.05)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.locator_params(axis="x", nbins=4)
+        _finished(ax, name)
+    return axes
+
+
+def standard_quantile(p: Array, nu: float | None) -> Array:
+    """Quantiles of the standard normal distribution, or of Student's t of variance 1."""
+    return np.asarray(ndtri(p) if nu is None else stdtrit(nu, p) * np.sqrt((nu - 2.0) / nu))
+
+
+# --- axes ---------------------------------------------------------------------------------------------
+
+
+def _new_figure(height: float, width: float = WIDTH) -> Figure:
+    figure: Figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    return figure
+
+
+def _axes(ax: Axes | None, height: float, width: float = WIDTH) -> Axes:
+    return _new_figure(height, width).subplots() if ax is None else ax
+
+
+def _grid(figure: Figure | SubFigure, n: int) -> list[Axes]:
+    rows = -(-n // ABREAST)
+    axes = figure.subplots(rows, -(-n // rows), squeeze=False).ravel()
+    for surplus in axes[n:]:
+        surplus.remove()
+    return list(axes[:n])
+
+
+def _finished(ax: Axes, title: str, days: Array | None = None) -> Axes:
+    ax.set_title(title, fontsize=9, loc="left")
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    if ax.get_legend_handles_labels()[1]:  # beside the title, where it hides nothing
+        ax.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+            borderaxespad=0.2,
+            ncols=3,
+            fontsize=SMALL,
+            frameon=False,
+            handlelength=1.5,
+            columnspacing=1.0,
+        )
+    if days is not None:
+        ax.margins(x=0.01)
+        if days.dtype.kind == "M":
+            dates = require("matplotlib.dates")
+            locator = dates.AutoDateLocator()
+            ax.xaxis.set_major_locator(locator)
+            ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    return ax
+
+
+def _days(result: VolatilityResult) -> Array:
+    """Where the days are on the axis: their dates or numbers if they have such, else the count of them."""
+    index, first = result.returns.index, result.likelihood.offset
+    if hasattr(index, "to_timestamp"):  # periods
+        index = index.to_timestamp()
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_localize(None)
+    days = np.arange(len(result.returns)) if index is None else index.to_numpy()
+    return np.asarray(days if days.dtype.kind in "Miuf" else np.arange(len(days)))[first:]
+
+
+def _last_day(result: VolatilityResult) -> str:
+    if result.returns.index is None:
+        return "the last return"
+    return str(result.returns.index[-1]).removesuffix(" 00:00:00")
