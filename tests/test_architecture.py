@@ -20,7 +20,7 @@ SOURCE = Path(mgvbp.__file__).parent
 LAYERS = [
     {"errors"},
     {"_linalg"},
-    {"checks"},
+    {"checks", "optional"},
     {"families", "transforms"},
     {"gaussian"},
     {"draws", "problem"},

@@ -9,7 +9,13 @@ import mgvbp
 from mgvbp.volatility import GARCH, GJR
 
 SERIES, DAYS, DRAWS = 200, 1000, 99
-PRIOR_MOMENTS = {"mu": (0.0, 0.1), "omega": (-2.5, 0.3), "alpha[1]": (-2.2, 0.3), "gamma[1]": (-2.0, 0.3), "beta[1]": (2.0, 0.5)}
+PRIOR_MOMENTS = {
+    "mu": (0.0, 0.1),
+    "omega": (-2.5, 0.3),
+    "alpha[1]": (-2.2, 0.3),
+    "gamma[1]": (-2.0, 0.3),
+    "beta[1]": (2.0, 0.5),
+}
 WEIGHTS = {"alpha[1]": 1.0, "gamma[1]": 0.5, "beta[1]": 1.0}
 
 

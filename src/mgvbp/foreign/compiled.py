@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.foreign.model import require
+from mgvbp.optional import require
 
 SIZES = (1024, 256, 64, 16)
 """Draws in a block. JAX compiles once for each size it meets, and batches change theirs at every iteration."""
@@ -20,7 +20,7 @@ def compiled(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     The draws are taken in blocks of the `SIZES`, the last one filled up with zeros whose values are cut off: at most
     four compilations whatever comes, 15 evaluations wasted, and the memory of 1,024 draws.
     """
-    jax = require("jax", "NumPyro")
+    jax = require("jax", "numpyro")
     mapped = jax.jit(jax.vmap(function))
 
     def of_rows(rows: Any) -> Any:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
-from mgvbp.errors import InvalidInputError, MissingDependencyError
+from mgvbp.errors import InvalidInputError
 from mgvbp.parameters import indexed, slices_of
 
 
@@ -138,13 +137,3 @@ def checked_rows(theta: Array, dim: int) -> Array:
     if theta.ndim != 2 or theta.shape[1] != dim:
         raise InvalidInputError(f"theta has shape {theta.shape}; expected (S, {dim})")
     return theta
-
-
-def require(module: str, package: str) -> Any:
-    """A module of the ``package`` a model was written for, which mgvbp itself does not need."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError:
-        raise MissingDependencyError(
-            f"a {package} model needs the package {package}: pip install 'mgvbp[{package.lower()}]'"
-        ) from None

@@ -9,7 +9,8 @@ import numpy as np
 
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.foreign.compiled import compiled
-from mgvbp.foreign.model import ForeignModel, ForeignParameters, require
+from mgvbp.foreign.model import ForeignModel, ForeignParameters
+from mgvbp.optional import require
 from mgvbp.parameters import slices_of
 
 
@@ -50,9 +51,9 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
 
         posterior = mgvbp.fit(mgvbp.from_numpyro(model, y))
     """
-    handlers, infer = require("numpyro.handlers", "NumPyro"), require("numpyro.infer", "NumPyro")
-    bijection = require("numpyro.distributions", "NumPyro").biject_to
-    jax = require("jax", "NumPyro")
+    handlers, infer = require("numpyro.handlers", "numpyro"), require("numpyro.infer", "numpyro")
+    bijection = require("numpyro.distributions", "numpyro").biject_to
+    jax = require("jax", "numpyro")
     if not callable(model):
         raise InvalidTypeError(f"model must be a function with NumPyro's primitives; got {model!r}")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.foreign.model import ForeignModel, ForeignParameters, require
+from mgvbp.foreign.model import ForeignModel, ForeignParameters
+from mgvbp.optional import require
 from mgvbp.parameters import slices_of
 
 Function = Callable[..., list[Array]]
@@ -49,7 +50,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
 
         posterior = mgvbp.fit(mgvbp.from_pymc(model))
     """
-    pymc = require("pymc", "PyMC")
+    pymc = require("pymc", "pymc")
     if not isinstance(model, pymc.Model):
         raise InvalidTypeError(f"model must be a pymc.Model; got {model!r}")
     variables = free_variables(model)
@@ -121,13 +122,13 @@ def without_checks(graph: Any) -> Any:
     PyMC's samplers do the same. Here it has to be done to the graph of a single draw: in one of many draws the checks
     are of all of them together, and one bad draw would spoil the others.
     """
-    rewriting = require("pytensor.graph.rewriting.utils", "PyMC")
+    rewriting = require("pytensor.graph.rewriting.utils", "pymc")
     return rewriting.rewrite_graph(graph, include=("canonicalize", "local_check_parameter_to_ninf_switch"))
 
 
 def over_draws(inputs: list[Any], outputs: list[Any]) -> Function:
     """A compiled function: a leading axis for the draws at each of the ``inputs`` and of the ``outputs``."""
-    replace, compiler = require("pytensor.graph.replace", "PyMC"), require("pytensor", "PyMC")
+    replace, compiler = require("pytensor.graph.replace", "pymc"), require("pytensor", "pymc")
     rows = [given.type.clone(shape=(None, *given.type.shape))() for given in inputs]
     graphs = replace.vectorize_graph(outputs, dict(zip(inputs, rows, strict=True)))
     # not every output needs every input; PyTensor may be set to float32, draws are float64
@@ -137,5 +138,5 @@ def over_draws(inputs: list[Any], outputs: list[Any]) -> Function:
 
 def depends(graph: Any, inputs: list[Any]) -> bool:
     """Whether any of ``inputs`` is in the ``graph``."""
-    ancestors = require("pytensor.graph.traversal", "PyMC").ancestors
+    ancestors = require("pytensor.graph.traversal", "pymc").ancestors
     return not set(inputs).isdisjoint(ancestors([graph]))

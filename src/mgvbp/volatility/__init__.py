@@ -1,10 +1,18 @@
-"""Bayesian volatility models of the ARCH family: fit, forecast, risk, comparison."""
+"""Bayesian volatility models of the ARCH family: fit, forecast, risk, comparison, backtests."""
 
+from mgvbp.volatility.backtest import Backtest, backtest
+from mgvbp.volatility.comparison import Comparison, compare
+from mgvbp.volatility.coverage import christoffersen, kupiec
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.forecast import Forecast
+from mgvbp.volatility.har import HAR
+from mgvbp.volatility.har_result import HARForecast, HARResult
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import VolatilityModel
+from mgvbp.volatility.reading import default_returns, read_returns
+from mgvbp.volatility.report import risk_table, write_report
 from mgvbp.volatility.result import VolatilityResult
+from mgvbp.volatility.scores import mse, qlike
 
 __all__ = [
     "ARCH",
@@ -12,8 +20,23 @@ __all__ = [
     "FIGARCH",
     "GARCH",
     "GJR",
+    "HAR",
+    "Backtest",
+    "Comparison",
     "Forecast",
+    "HARForecast",
+    "HARResult",
     "Likelihood",
     "VolatilityModel",
     "VolatilityResult",
+    "backtest",
+    "christoffersen",
+    "compare",
+    "default_returns",
+    "kupiec",
+    "mse",
+    "qlike",
+    "read_returns",
+    "risk_table",
+    "write_report",
 ]

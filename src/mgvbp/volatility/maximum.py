@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
 from mgvbp._linalg import Array
-from mgvbp.volatility.likelihood import Likelihood
+from mgvbp.parameters import Parameters
 
 STEP = 1e-3
 """Of the central differences, in units of ``scale``: where their rounding error meets their bias."""
@@ -99,6 +100,25 @@ class Differences:
         return float(middle[0]), (up - down) / (2.0 * STEP), hessian
 
 
+class NamedLikelihood(Protocol):
+    """What is asked of a likelihood beside its values: names, sizes and the terms of its sum."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Of ψ."""
+
+    @property
+    def scale(self) -> Array:
+        """Sizes by which the entries of ψ move, (d,)."""
+
+    @property
+    def n_obs(self) -> int:
+        """How many observations there are."""
+
+    def pointwise(self, theta: Array, /) -> Array:
+        """The log-likelihood of each observation, (S, d) -> (S, n_obs)."""
+
+
 @dataclass(frozen=True, eq=False)
 class MaximumLikelihood:
     """The maximum likelihood estimate, with what is reported beside it.
@@ -112,7 +132,7 @@ class MaximumLikelihood:
         Of the log-likelihood in ψ.
     """
 
-    likelihood: Likelihood
+    likelihood: NamedLikelihood
     psi: Array
     log_likelihood: float
     hessian: Array

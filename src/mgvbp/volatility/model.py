@@ -101,10 +101,9 @@ class VolatilityModel(ABC):
     def sample(self, y: Array, X: Array, reference: int) -> Sample:
         """The data of the filter, with start-up values from the first ``reference`` rows."""
         m = np.linalg.lstsq(X[:reference], y[:reference])[0]
-        residuals = y - X @ m
-        if self.convention == "arch":
-            return Sample(y, X, arch_startup(residuals))
-        return Sample(y, X, paper_startup(residuals[:reference]))
+        residuals = y[:reference] - X[:reference] @ m
+        startup = arch_startup if self.convention == "arch" else paper_startup
+        return Sample(y, X, startup(residuals))
 
     def likelihood(self, returns: Any) -> Likelihood:
         """The log-likelihood of ``returns`` as a function of draws of ψ, ready for `mgvbp.fit`."""

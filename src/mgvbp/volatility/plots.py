@@ -10,7 +10,8 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.volatility.reading import require
+from mgvbp.optional import require
+from mgvbp.volatility.series import day_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def plot_result(
 
 def plot_returns(result: VolatilityResult, ax: Axes | None = None) -> Axes:
     """The returns between two conditional standard deviations to either side of their conditional mean."""
-    ax, days = _axes(ax, 2.8), _days(result)
+    ax, days = _axes(ax, 2.8), result.returns.axis[result.likelihood.offset :]
     mean, sd = result.paths.mean[:-1].mean(axis=1), np.asarray(result.conditional_volatility)
     label = "conditional mean ± 2 standard deviations"
     ax.fill_between(days, mean - 2.0 * sd, mean + 2.0 * sd, color=BAND, linewidth=0.0, label=label)
@@ -95,12 +96,12 @@ def plot_volatility(result: VolatilityResult, ax: Axes | None = None, level: flo
 
     On a logarithmic scale: the uncertainty is relative, and a crash does not flatten all other days.
     """
-    ax, days = _axes(ax, 3.0), _days(result)
+    ax, days = _axes(ax, 3.0), result.returns.axis[result.likelihood.offset :]
     low, high = map(np.asarray, result.volatility_band(level))
     ax.fill_between(days, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} credible band")
     volatility = np.asarray(result.conditional_volatility)
     ax.plot(days, volatility, color=LINE, linewidth=0.5, label="posterior mean")
-    ticker = require("matplotlib.ticker")
+    ticker = require("matplotlib.ticker", "volatility")
     few = high.max() < 5.0 * low.min()  # of 1, 2, 5, 10, ... would be in sight
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(ticker.MaxNLocator(5) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -209,7 +210,9 @@ def standard_quantile(p: Array, nu: float | None) -> Array:
 
 
 def _new_figure(height: float, width: float = WIDTH) -> Figure:
-    figure: Figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    figure: Figure = require("matplotlib.figure", "volatility").Figure(
+        figsize=(width, height), layout="constrained"
+    )
     return figure
 
 
@@ -243,25 +246,14 @@ def _finished(ax: Axes, title: str, days: Array | None = None) -> Axes:
     if days is not None:
         ax.margins(x=0.01)
         if days.dtype.kind == "M":
-            dates = require("matplotlib.dates")
+            dates = require("matplotlib.dates", "volatility")
             locator = dates.AutoDateLocator()
             ax.xaxis.set_major_locator(locator)
             ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     return ax
 
 
-def _days(result: VolatilityResult) -> Array:
-    """Where the days are on the axis: their dates or numbers if they have such, else the count of them."""
-    index, first = result.returns.index, result.likelihood.offset
-    if hasattr(index, "to_timestamp"):  # periods
-        index = index.to_timestamp()
-    if getattr(index, "tz", None) is not None:
-        index = index.tz_localize(None)
-    days = np.arange(len(result.returns)) if index is None else index.to_numpy()
-    return np.asarray(days if days.dtype.kind in "Miuf" else np.arange(len(days)))[first:]
-
-
 def _last_day(result: VolatilityResult) -> str:
     if result.returns.index is None:
         return "the last return"
-    return str(result.returns.index[-1]).removesuffix(" 00:00:00")
+    return day_name(result.returns.index[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError, MissingDependencyError
+from mgvbp.errors import InvalidInputError
+from mgvbp.optional import require
 from mgvbp.volatility.table import Table, read_table
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def read_returns(path: str | PathLike[str], column: str | None = None, prices: b
     2024-01-04   -1.98
     Name: Close, dtype: float64
     """
-    pandas = require("pandas")
+    pandas = require("pandas", "volatility")
     table = read_table(Path(path))
     day = _date_column(pandas, table)
     chosen = _choose(table, day, column, prices)
@@ -90,21 +90,11 @@ def read_returns(path: str | PathLike[str], column: str | None = None, prices: b
 
 def default_returns() -> pd.Series:
     """Daily returns of the S&P 500 in per cent, 1999 to 2018, from the prices that the package `arch` ships."""
-    require("arch")
+    require("arch", "volatility")
     from arch.data import sp500
 
     close = sp500.load()["Adj Close"]
     return log_returns(close).rename("S&P 500")
-
-
-def require(module: str) -> Any:
-    """A package that volatility models need in places and mgvbp itself does not."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingDependencyError(
-            f"this needs the package {module}: pip install 'mgvbp[volatility]'"
-        ) from None
 
 
 # --- which column -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 
 from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError
+from mgvbp.optional import require
 from mgvbp.volatility.plots import (
     plot_forecast,
     plot_parameters,
@@ -19,7 +20,6 @@ from mgvbp.volatility.plots import (
     plot_result,
     plot_volatility,
 )
-from mgvbp.volatility.reading import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,8 +76,8 @@ def write_report(
     MissingDependencyError
         pandas or matplotlib is not installed.
     """
-    require("pandas")
-    require("matplotlib")
+    require("pandas", "volatility")
+    require("matplotlib", "volatility")
     forecast = result.forecast(horizon, rng=rng).to_frame(TAILS)
     risk = risk_table(result, horizon, alphas, rng)
     overview = cache(lambda: plot_result(result, horizon, LEVEL, rng))
@@ -114,7 +114,7 @@ def parameter_table(result: VolatilityResult) -> pd.DataFrame:
             "std_error": result.ml.std_errors[name],
             "robust_std_error": result.ml.robust_std_errors[name],
         }
-    frame: pd.DataFrame = require("pandas").DataFrame.from_dict(rows, orient="index")
+    frame: pd.DataFrame = require("pandas", "volatility").DataFrame.from_dict(rows, orient="index")
     return frame.rename_axis("parameter")
 
 
@@ -129,7 +129,7 @@ def volatility_table(result: VolatilityResult) -> pd.DataFrame:
         "standardized_residual": np.asarray(result.standardized_residuals),
     }
     days = np.arange(first, len(result.returns)) if index is None else index[first:]
-    frame: pd.DataFrame = require("pandas").DataFrame(columns, index=days)
+    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(columns, index=days)
     return frame.rename_axis("date" if hasattr(index, "year") else "day")
 
 
@@ -169,7 +169,7 @@ def risk_table(
         for days, source in sources.items()
         for alpha in alphas
     ]
-    frame: pd.DataFrame = require("pandas").DataFrame(rows)
+    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(rows)
     return frame
 
 

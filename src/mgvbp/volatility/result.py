@@ -14,6 +14,7 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.fitting import fit
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
+from mgvbp.volatility.estimates import run_lines, table_lines
 from mgvbp.volatility.forecast import Forecast, checked_level, forecast
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, maximise
@@ -155,29 +156,14 @@ class VolatilityResult:
 
     def summary(self) -> str:
         """A table of the posterior and of maximum likelihood under a heading on the data and the run."""
-        span = ""
-        if self.returns.index is not None:
-            span = f", {self.returns.index[0]} to {self.returns.index[-1]}"
-        q = self.posterior
+        span = f", {self.returns.span}" if self.returns.span else ""
         lines = [
             repr(self.model),
             f"{self.returns.name}: {self.likelihood.n_obs:,} returns{span}",
-            f"lower bound {q.lower_bound:.3f}, expected gap {q.gap or 0.0:.3f} nats, "
-            f"{q.n_evaluations:,} evaluations, {'converged' if q.converged else 'NOT converged: ' + q.stop_reason}",
-            f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {self.ml.log_likelihood:.3f} at its "
-            f"maximum; AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            *run_lines(self.posterior, self.ml, self.log_likelihood),
             "",
-            f"{'':<12}{'mean':>11}{'sd':>11}{'2.5%':>11}{'97.5%':>11}{'ML':>13}{'std. err.':>11}{'robust':>11}",
+            *table_lines(self.posterior, self.ml),
         ]
-        for name in self.model.parameters.names:
-            entry = q[name]
-            row = [entry.mean, entry.std, *entry.quantile([0.025, 0.975])]
-            ml = [table[name] for table in (self.ml.params, self.ml.std_errors, self.ml.robust_std_errors)]
-            lines.append(
-                f"{name:<12}"
-                + "".join(f"{x:>11.4g}" for x in row)
-                + f"{ml[0]:>13.4g}{ml[1]:>11.4g}{ml[2]:>11.4g}"
-            )
         return "\n".join(lines)
 
     def plot(self, **options: Any) -> Figure:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning
@@ -44,7 +45,7 @@ class Series:
             It is not one series of at least ``least`` finite numbers.
         """
         if isinstance(data, Series):
-            return data
+            data = data.values if data.index is None else data.labelled(data.values)
         index = getattr(data, "index", None)
         index = index if hasattr(index, "to_numpy") else None  # a list has a method of this name
         columns = getattr(data, "columns", None)
@@ -75,6 +76,26 @@ class Series:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getitem__(self, days: slice) -> Series:
+        """Some of the days."""
+        return Series(self.values[days], None if self.index is None else self.index[days], self.name)
+
+    @property
+    def span(self) -> str:
+        """The first and the last date; empty if there are no dates."""
+        return "" if self.index is None else f"{day_name(self.index[0])} to {day_name(self.index[-1])}"
+
+    @property
+    def axis(self) -> NDArray[Any]:
+        """Where the days are on the axis of a figure: at their dates or numbers, or else counted."""
+        index = self.index
+        if hasattr(index, "to_timestamp"):  # periods
+            index = index.to_timestamp()
+        if getattr(index, "tz", None) is not None:
+            index = index.tz_localize(None)
+        days = np.arange(len(self)) if index is None else np.asarray(index)
+        return days if days.dtype.kind in "Miuf" else np.arange(len(self))
+
     def then(self, new: Any) -> Series:
         """The series with ``new`` values behind it."""
         more = Series.of(new, "the new returns")
@@ -94,6 +115,11 @@ class Series:
         import pandas as pd
 
         return pd.Series(values, index=self.index[start : start + len(values)], name=name or self.name)
+
+
+def day_name(day: Any) -> str:
+    """A date without a time if it has none, or whatever else stands for a day."""
+    return str(day).removesuffix(" 00:00:00")
 
 
 def advise_on_scale(series: Series) -> None:

@@ -93,18 +93,6 @@ def simulate_garch(
     return h, np.sqrt(h) * shocks
 
 
-def expected_variance_garch(
-    orders: Orders, coefficients: Array, residuals: Array, variance: Array, horizon: int
-) -> Array:
-    """The mean of `simulate_garch` over the shocks, ``E[h_{T+1}], ..., E[h_{T+horizon}]``, (horizon, S).
-
-    A variance does not depend on its own day's shock, whose distribution is symmetric. So ``E[e²] = E[h]`` and
-    ``E[e² 1(e < 0)] = E[h]/2``: the means obey the recursion of the paths.
-    """
-    ones = np.ones((positive_integer(horizon, "horizon"), 1))
-    return _garch(orders, coefficients, residuals, variance, ones, 0.5 * ones)
-
-
 def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Paths:
     """A series from the beginning: `simulate_garch` without a past.
 
@@ -124,7 +112,7 @@ def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: in
 def _garch(
     orders: Orders, coefficients: Array, residuals: Array, variance: Array, squares: Array, losses: Array
 ) -> Array:
-    """The variances for given z² and z² 1[z < 0], or the means of these, (H, ..., S)."""
+    """The variances for given z² and z² 1[z < 0], (H, ..., S)."""
     omega, alpha, gamma, beta = _parts(orders, coefficients, residuals, variance)
     h = np.empty((len(squares), *np.broadcast_shapes(squares.shape[1:], omega.shape, residuals.shape[1:])))
     past_squares, past_losses, past_h = map(
@@ -200,19 +188,6 @@ def simulate_figarch(
     """
     h = _figarch(orders, coefficients, squares, presample, shocks**2, truncation)
     return h, np.sqrt(h) * shocks
-
-
-def expected_variance_figarch(
-    orders: tuple[int, int],
-    coefficients: Array,
-    squares: Array,
-    presample: float | Array,
-    horizon: int,
-    truncation: int = 1000,
-) -> Array:
-    """The mean of `simulate_figarch` over the shocks, ``E[h_{T+1}], ..., E[h_{T+horizon}]``, (horizon, S)."""
-    ones = np.ones((positive_integer(horizon, "horizon"), 1))
-    return _figarch(orders, coefficients, squares, presample, ones, truncation)
 
 
 def figarch_series(

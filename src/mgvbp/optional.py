@@ -1,0 +1,26 @@
+"""Packages that parts of mgvbp need and its core does not."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from mgvbp.errors import MissingDependencyError
+
+
+def require(module: str, extra: str) -> Any:
+    """A module of an optional package; without it an error that has the install command.
+
+    Parameters
+    ----------
+    module : str
+    extra : str
+        The extra of mgvbp that brings it along.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(
+            f"this needs the package {package}: pip install 'mgvbp[{extra}]'"
+        ) from None
