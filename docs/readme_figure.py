@@ -26,7 +26,7 @@ from mgvbp.models import LogisticRegression
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-OPTIMUM = -356.6384849  # full family, by quadrature: experiments/labour.json
+OPTIMUM = -356.6384849  # full family, by quadrature: experiments/reference/labour.json
 
 
 def path(model: LogisticRegression, prior: mgvbp.Gaussian, **options: Any) -> tuple[list[int], list[float]]:

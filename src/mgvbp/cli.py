@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from mgvbp import InvalidInputError, MgvbpError, MgvbpWarning, __version__
+from mgvbp import InvalidInputError, MgvbpError, MgvbpWarning, MissingDependencyError, __version__
 
 ORDERS = {"arch": "p", "garch": "p,q", "gjr": "p,o,q", "egarch": "p,o,q", "figarch": "p,q"}
 """The models of ``mgvbp volatility``, and what their orders are."""
@@ -17,7 +17,9 @@ ORDERS = {"arch": "p", "garch": "p,q", "gjr": "p,o,q", "egarch": "p,o,q", "figar
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    arguments = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = _parser().parse_args(words)
+    arguments.command = words
     try:
         code: int = arguments.run(arguments)
         return code
@@ -30,14 +32,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from mgvbp.experiments import labour
-
-    labour.reproduce(
-        Console(), quick=arguments.quick, seed=arguments.seed, precision_scale=arguments.precision_scale
+    try:
+        from mgvbp.experiments import EXPERIMENTS, reproduce
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"the experiments need the package {error.name}: pip install 'mgvbp[experiments]'"
+        ) from None
+    if arguments.names == ["list"]:
+        width = max(map(len, EXPERIMENTS))
+        print("\n".join(f"{name:<{width}}  {title}" for name, title in EXPERIMENTS.items()))
+        return 0
+    names = list(EXPERIMENTS) if "all" in arguments.names else list(dict.fromkeys(arguments.names))
+    if unknown := [name for name in names if name not in EXPERIMENTS]:
+        raise InvalidInputError(
+            f"no experiment is called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all"
+        )
+    return reproduce(
+        names,
+        quick=arguments.quick,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        directory=arguments.out,
+        command="mgvbp " + " ".join(arguments.command),
     )
-    return 0
 
 
 def _data_list(_: argparse.Namespace) -> int:
@@ -175,16 +192,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mgvbp {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     reproduce = commands.add_parser(
-        "reproduce", help="run an experiment of the paper and print our numbers beside its"
+        "reproduce",
+        help="run experiments of the paper and show our numbers beside its and the exact optimum's",
     )
-    reproduce.add_argument("experiment", choices=["labour"])
-    reproduce.add_argument("--quick", action="store_true", help="only the first row of each method")
+    reproduce.add_argument("names", nargs="+", metavar="NAME", help="an experiment, several, all, or list")
+    reproduce.add_argument("--quick", action="store_true", help="a part that takes seconds")
     reproduce.add_argument("--seed", type=_seed, default=0)
+    reproduce.add_argument("--jobs", type=_jobs, default=1, help="processes (default 1; -1: one a core)")
     reproduce.add_argument(
-        "--precision-scale",
-        type=float,
-        choices=[1.0, 2.0],
-        help="1: the paper's equations; 2: the authors' code; for all methods (default: each method's own)",
+        "--out",
+        type=Path,
+        default=Path("mgvbp-reproduce"),
+        metavar="DIR",
+        help="for the report and for finished runs, which are not run again (default: %(default)s)",
     )
     reproduce.set_defaults(run=_reproduce)
     data = commands.add_parser(
@@ -270,6 +290,12 @@ def _probabilities(text: str) -> tuple[float, ...]:
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
+    return int(text)
+
+
+def _jobs(text: str) -> int:
+    if text != "-1" and not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of processes nor -1")
     return int(text)
 
 

@@ -1,1 +1,5 @@
-"""The paper's experiments, run on the public API and printed beside the paper's numbers."""
+"""The paper's experiments: what to run, the numbers to compare with, and the report."""
+
+from mgvbp.experiments.command import EXPERIMENTS, reproduce
+
+__all__ = ["EXPERIMENTS", "reproduce"]

@@ -1,0 +1,95 @@
+"""`mgvbp reproduce`: run experiments, print their tables, write the report."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mgvbp import DataUnavailableError, MissingDependencyError, datasets
+from mgvbp.experiments.console import print_tables
+from mgvbp.experiments.engine import Store, run
+from mgvbp.experiments.report import Section, write_report
+from mgvbp.experiments.spec import Experiment, Outcome
+
+EXPERIMENTS = {
+    "slr": "Simple linear regression: the path to the posterior",
+    "labour": "Logistic regression on the Labour data",
+    "volatility": "ARCH, GARCH, GJR, EGARCH and FIGARCH on the S&P 500",
+    "har": "Realised volatility: the regression table and HAR",
+    "istanbul": "Linear regression on the Istanbul stock exchange: four covariance structures",
+    "nondiff": "The non-differentiable model",
+    "starts": "Starting values",
+    "runtime": "Running times",
+}
+"""By name, in the order of the paper. Each is the ``EXPERIMENT`` of the module of its name."""
+
+
+def load(name: str) -> Experiment:
+    """The experiment of this name."""
+    module = import_module(f"mgvbp.experiments.{name}")
+    found: Experiment = module.EXPERIMENT
+    return found
+
+
+def reproduce(names: list[str], *, quick: bool, seed: int, jobs: int, directory: Path, command: str) -> int:
+    """Run experiments one after the other; returns 0, or 1 if the data of one could not be had.
+
+    Parameters
+    ----------
+    names : list of str
+        Of `EXPERIMENTS`.
+    quick : bool
+        Run a part that takes seconds.
+    seed : int
+    jobs : int
+        Processes; −1 for one a core.
+    directory : Path
+        Where finished cells are kept, so that an interrupted run goes on, and where the report goes.
+    command : str
+        How it was called, for the report.
+    """
+    console, sections, code = Console(), [], 0
+    for name in names:
+        experiment = load(name)
+        if missing := unavailable(experiment):
+            console.print(f"\n[bold]{experiment.title}[/bold]: left out. {missing}")
+            code = 1
+            continue
+        console.rule(experiment.title)
+        outcomes = finished(experiment, directory, quick, seed, jobs)
+        tables = experiment.tables(outcomes)
+        print_tables(console, tables)
+        store = Store(directory, experiment.name, seed, quick)
+        figures = experiment.figures(outcomes)
+        sections.append(Section(name, experiment.title, tables, figures, list(store.records())))
+        page = write_report(directory, sections, command)
+        console.print(f"\nreport: {page}")
+    return code
+
+
+def unavailable(experiment: Experiment) -> str:
+    """What to do to get the data that are not here; empty if all are."""
+    for name in experiment.data:
+        try:
+            datasets.load(name)
+        except (DataUnavailableError, MissingDependencyError) as error:
+            return str(error)
+    return ""
+
+
+def finished(
+    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int
+) -> dict[str, Outcome]:
+    """The outcomes of all cells, with a progress bar on a terminal."""
+    columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    screen = Console(stderr=True)
+    outcomes: dict[str, Outcome] = {}
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task(experiment.name, total=None)
+        for done, total, found in run(experiment, directory, quick=quick, seed=seed, jobs=jobs):
+            progress.update(task, completed=done, total=total)
+            outcomes = found
+    return outcomes
