@@ -217,6 +217,13 @@ def test_files_beside_the_page(report):
     assert (report.parent / "figures" / "squares-path.svg").stat().st_size > 1000
 
 
+def test_the_summary_counts_and_lists_what_differs(report):
+    text = (report.parent / "summary.md").read_text()
+    assert "| Squares <of numbers> (tab:squares) | 1 |  |  | 2 |" in text
+    assert "- the square of 3: differs (all columns)" in text
+    assert "the square of 2:" not in text
+
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 

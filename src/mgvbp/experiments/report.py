@@ -36,7 +36,7 @@ class Section:
 
 
 def write_report(directory: Path, sections: list[Section], command: str) -> Path:
-    """Write ``<experiment>.csv``, ``figures/`` and ``report.html`` to ``directory``; returns the page's path."""
+    """Write ``<experiment>.csv``, ``figures/``, ``summary.md`` and ``report.html``; returns the page's path."""
     directory.mkdir(parents=True, exist_ok=True)
     for section in sections:
         write_csv(directory / f"{section.name}.csv", section.tables)
@@ -45,6 +45,7 @@ def write_report(directory: Path, sections: list[Section], command: str) -> Path
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(picture(figure))
             figure.savefig(path.with_suffix(".svg"), bbox_inches="tight")
+    (directory / "summary.md").write_text(markdown_summary(sections, command), encoding="utf-8")
     page = directory / "report.html"
     page.write_text(html_page(sections, command), encoding="utf-8")
     return page
@@ -70,6 +71,23 @@ def write_csv(path: Path, tables: list[Table]) -> None:
                     numbers = [values.get(column) for values in (row.ours, row.paper, row.exact)]
                     if any(finite(number) for number in numbers):
                         writer.writerow([table.label, row.name, column, *numbers, verdict])
+
+
+def markdown_summary(sections: list[Section], command: str) -> str:
+    """How many rows of each table reproduce, and what the others are."""
+    lines = [f"Made by `{command}`.", "", f"| table | {' | '.join(KINDS)} |", "|---|" + "---|" * len(KINDS)]
+    apart = []
+    for section in sections:
+        for table in section.tables:
+            verdicts = {row.name: table.verdict(row) for row in table.rows}
+            kinds = [kind(verdict) for verdict in verdicts.values() if verdict]
+            if kinds:
+                counts = (str(kinds.count(k) or "") for k in KINDS)
+                lines.append(f"| {table.title} ({table.label}) | {' | '.join(counts)} |")
+            different = [f"{name}: {v}" for name, v in verdicts.items() if v and kind(v) in KINDS[1::2]]
+            if different:
+                apart += ["", f"**{table.title}**", "", *(f"- {line}" for line in different)]
+    return "\n".join([*lines, *apart, ""])
 
 
 def html_page(sections: list[Section], command: str) -> str:
