@@ -48,6 +48,7 @@ FITS: list[tuple[VolatilityModel, dict[str, object]]] = [
     (GJR(1, 1, 1, dist="t"), {"o": 1, "dist": "t"}),
     (EGARCH(1, 1, 1), {"vol": "EGARCH", "o": 1}),
     (FIGARCH(1, 1), {"vol": "FIGARCH"}),
+    (GARCH(1, 2, dist="t"), {"q": 2, "dist": "t"}),  # β_1 and β_2 are hard to tell apart: far from Gaussian
 ]
 
 

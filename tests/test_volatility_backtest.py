@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import mgvbp
 from mgvbp import InvalidInputError, InvalidTypeError
-from mgvbp.volatility import EGARCH, FIGARCH, GARCH
+from mgvbp.volatility import EGARCH, FIGARCH, GARCH, HAR
 from mgvbp.volatility.backtest import TOL, backtest
 from mgvbp.volatility.coverage import christoffersen, kupiec
 from mgvbp.volatility.series import Series
@@ -225,8 +225,16 @@ def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
         ({"alpha": 5.0}, InvalidInputError, "between 0 and 0.5"),
         ({"alpha": []}, InvalidInputError, "a list of numbers"),
         ({"alpha": "5%"}, InvalidTypeError, "number"),
+        ({"alpha": [0.01, 0.05, 0.01]}, InvalidInputError, "different"),
+        ({"alpha": [0.01, 0.01 + 1e-12]}, InvalidInputError, "different"),  # one name in the frame
     ],
 )
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         backtest(GARCH(1, 1), returns(), **arguments)
+
+
+@pytest.mark.parametrize("model", [HAR(), "garch", GARCH], ids=repr)
+def test_what_is_no_volatility_model(model):
+    with pytest.raises(InvalidTypeError, match="such as GARCH"):
+        backtest(model, returns())

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mgvbp.cli import ORDERS, main
+from mgvbp.cli import main
+from mgvbp.cli.volatility import ORDERS, print_table
 from mgvbp.volatility import EGARCH, GARCH, GJR, default_returns, read_returns
 
 VALUES = {"mu": 0.05, "omega": 0.05, "alpha[1]": 0.1, "beta[1]": 0.85}
@@ -59,6 +60,12 @@ def test_it_prints_what_python_says(file, capsys):
         for alpha in (0.02, 0.1)
     ]
     np.testing.assert_allclose(numbers(out, "risk"), risk, rtol=1e-3)
+
+
+def test_integers_are_printed_in_full(capsys):
+    print_table("days", pd.DataFrame({"day": [1, 10_001], "x": [0.123456, 12345.6]}))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[-2:]] == [["1", "0.1235"], ["10001", "1.235e+04"]]
 
 
 def test_without_a_file_it_takes_the_returns_of_arch(capsys):
@@ -128,7 +135,6 @@ def test_prices(capsys, tmp_path):
         (["{file}", "--order", "1,1"], "--order of gjr is p,o,q; got 1,1"),
         (["{file}", "--order", "3,1,1"], "p must be at most 2; got 3"),
         (["{file}", "--mean", "zero", "--lags", "2"], "mean='ar' goes with lags=1 or more"),
-        (["{file}", "--out", "{file}"], "is a file; give a directory"),
         (["--column", "r"], "--column and --prices go with a FILE"),
         (["--prices"], "--column and --prices go with a FILE"),
     ],
@@ -139,6 +145,14 @@ def test_errors_are_one_line_and_exit_with_one(file, capsys, tmp_path, arguments
     (line,) = err
     assert line.startswith("mgvbp: ")
     assert message in line
+
+
+@pytest.mark.parametrize("below", ["", "/report", "/a/b"])
+def test_a_file_as_out_is_refused_before_the_fit(file, capsys, monkeypatch, below):
+    monkeypatch.setattr(GJR, "fit", None)  # a call would be a TypeError
+    code, out, err = run(capsys, file, "--out", file + below)
+    assert (code, out) == (1, [])
+    assert err == [f"mgvbp: {file} is a file; give a directory, new or not"]
 
 
 @pytest.mark.parametrize(

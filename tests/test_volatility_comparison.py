@@ -17,8 +17,8 @@ from scipy.special import logsumexp
 
 import mgvbp
 from mgvbp import InvalidInputError, InvalidTypeError, datasets
-from mgvbp.volatility import ARCH, EGARCH, GARCH, GJR, Likelihood
-from mgvbp.volatility.comparison import compare, ladder
+from mgvbp.volatility import ARCH, EGARCH, GARCH, GJR, HAR, Likelihood
+from mgvbp.volatility.comparison import Comparison, Row, compare, ladder
 from mgvbp.volatility.scores import leave_one_out, log_scores, mse, qlike
 from mgvbp.volatility.series import Series
 
@@ -241,9 +241,19 @@ def test_a_generator_is_a_seed():
     assert first.rows == second.rows
 
 
+def test_one_model_or_an_iterator_of_models_will_do():
+    def names(models):
+        return set(compare(returns()[:100], models).rows)
+
+    assert names(ARCH(1)) == {"ARCH(1)"}
+    assert names(model for model in (ARCH(1), GARCH(1, 1))) == {"ARCH(1)", "GARCH(1,1)"}
+
+
 class Broken(GARCH):
+    error = ArithmeticError
+
     def prior(self, returns):
-        raise ArithmeticError("no prior today")
+        raise self.error("no prior today")
 
 
 def test_a_model_that_fails_says_why_and_the_others_go_on():
@@ -255,11 +265,36 @@ def test_a_model_that_fails_says_why_and_the_others_go_on():
     assert found.to_frame().loc["broken", "failure"] == "ArithmeticError: no prior today"
 
 
-def test_too_few_returns_are_a_failure_and_the_best_of_nothing_an_error():
-    found = compare(returns()[:100], [GARCH(1, 1), ARCH(1)], holdout=80)
-    assert all("needs at least 30" in row.failure for row in found.rows.values())
-    with pytest.raises(InvalidInputError, match=r"no model could be fitted.*needs at least 30"):
+@pytest.mark.parametrize("error", [InvalidInputError, mgvbp.DivergenceError, np.linalg.LinAlgError])
+def test_the_best_of_nothing_is_an_error(error, monkeypatch):
+    monkeypatch.setattr(Broken, "error", error)
+    found = compare(returns()[:100], Broken(1, 1))
+    with pytest.raises(InvalidInputError, match=r"no model could be fitted. Broken.*: no prior today"):
         found.best
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, IndexError])
+def test_a_defect_is_raised(error, monkeypatch):
+    monkeypatch.setattr(Broken, "error", error)
+    with pytest.raises(error, match="no prior today"):
+        compare(returns()[:100], [Broken(1, 1), GARCH(1, 1)])
+
+
+def test_a_fit_has_thirty_days_or_there_is_none():
+    assert compare(returns()[:52], ARCH(1, lags=2), holdout=20).days == 30
+    for days, holdout, left in ((51, 20, 29), (100, 80, 18), (30, 40, 0)):
+        with pytest.raises(InvalidInputError, match=f"leave {left} to fit; at least 30"):
+            compare(returns()[:days], [ARCH(1), ARCH(1, lags=2)], holdout=holdout)
+
+
+@pytest.mark.parametrize("holdout", [0, 200])
+def test_a_proxy_is_not_zero_on_the_days_that_count(holdout):
+    zero = np.zeros(900)
+    zero[: -holdout or 2] = 1.0  # days without a score: before the holdout, or the lags
+    with pytest.raises(InvalidInputError, match=f"zero on all of the {holdout or 898} days"):
+        compare(returns(), [ARCH(1), ARCH(1, lags=2)], holdout=holdout, proxy=zero)
+    zero[-1] = 1.0
+    assert compare(returns(), ARCH(1, lags=2), holdout=holdout, proxy=zero).rows["ARCH(1)"].qlike > 0.0
 
 
 def test_the_table():
@@ -269,6 +304,20 @@ def test_the_table():
     assert len({len(line) for line in lines[1:]}) == 1
     assert [line.split("  ")[0] for line in lines[2:]] == list(compared().rows)
     assert "log_score" not in str(compare(returns()[:100], [ARCH(1)]))
+
+
+@pytest.mark.parametrize("khat", [0.2, 0.71])
+@pytest.mark.parametrize("khat_loo", [0.2, 0.71, np.nan])
+def test_a_question_mark_is_beside_what_is_not_to_be_trusted(khat, khat_loo):
+    doubtful = Row(log_evidence=-11.0, khat=khat, elpd_loo=-12.0, khat_loo=khat_loo)
+    sound = Row(log_evidence=-21.0, khat=0.7, elpd_loo=-22.0, khat_loo=-np.inf)
+    rows = {"a": doubtful, "really?": sound, "b": Row(failure="no")}
+    heading, _, first, second, *_ = str(Comparison(rows, {}, 100, 0)).splitlines()
+    assert ("-11.00?" in first) == (khat > 0.7)
+    assert ("-12.00?" in first) == (not khat_loo <= 0.7)
+    assert "?" not in second.removeprefix("really?")
+    assert first.index("-11.00") == second.index("-21.00")
+    assert ("? is not to be trusted" in heading) == ("?" in first)
 
 
 def test_the_frame():
@@ -308,9 +357,13 @@ def test_a_fit_that_did_not_converge_is_in_the_table_not_in_a_warning(monkeypatc
     ("arguments", "error", "message"),
     [
         ({"models": []}, InvalidInputError, "empty"),
+        ({"models": (model for model in ())}, InvalidInputError, "empty"),
         ({"models": [GARCH]}, InvalidTypeError, "such as GARCH"),
+        ({"models": "garch"}, InvalidTypeError, "got 'garch'"),
+        ({"models": 5}, InvalidTypeError, "got 5"),
+        ({"models": HAR()}, InvalidTypeError, "got HAR"),
         ({"models": [GARCH(1, 1), GARCH(1, 1)]}, InvalidInputError, "twice"),
-        ({"holdout": 900}, InvalidInputError, "leave returns"),
+        ({"holdout": 900}, InvalidInputError, "leave 0 to fit"),
         ({"holdout": 0.2}, InvalidTypeError, "integer"),
         ({"n_jobs": 0}, InvalidInputError, "at least 1"),
         ({"proxy": np.ones(5)}, InvalidInputError, "one variance for each return"),

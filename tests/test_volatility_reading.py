@@ -90,6 +90,10 @@ def test_day_and_month_are_told_apart_where_a_day_is_above_12(tmp_path):
     assert european.index[0] == pd.Timestamp(2020, 2, 1)
 
 
+def test_headings_may_be_left_out_of_several_columns(tmp_path):
+    assert read_returns(write(tmp_path, "date,r,,\n2024-01-01,1,,\n2024-01-02,-1,,\n")).tolist() == [1, -1]
+
+
 def test_eight_digits_are_a_date_in_front_and_a_number_elsewhere(tmp_path):
     series = read_returns(write(tmp_path, "r,volume\n-1,20141230\n1,20141231\n"))
     assert list(series.index) == [0, 1]
@@ -146,6 +150,10 @@ BAD = {
     "impossible date": (b"date,r\n2024-01-01,1\n2024-13-01,2\n", "line 3 .*'2024-13-01', not a date like"),
     "date left out": (b"date,r\n2024-01-01,1\n,2\n", "line 3 .*'', not a date like"),
     "day or month": (b"date,r\n01/02/2024,1\n02/02/2024,2\n", "day or with the month first"),
+    "repeated heading": (
+        b"date,r, r \n2024-01-01,1,2\n2024-01-02,-1,3\n",
+        "2 columns of file.csv are called 'r'",
+    ),
     "huge cell": (b'"' + b"x" * 140_000 + b'",r\n1,2\n', "not a CSV file: field larger"),
 }
 

@@ -5,14 +5,12 @@ import pytest
 from scipy.stats import kstest, t
 
 from mgvbp import InvalidInputError
+from mgvbp.volatility.figarch_simulation import figarch_series, figarch_weights, simulate_figarch
 from mgvbp.volatility.simulation import (
     BURN_IN,
     egarch_series,
-    figarch_series,
-    figarch_weights,
     garch_series,
     simulate_egarch,
-    simulate_figarch,
     simulate_garch,
     standard_shocks,
 )

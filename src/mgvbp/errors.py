@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,3 +78,11 @@ class ConvergenceWarning(MgvbpWarning):
 
 class ScaleWarning(MgvbpWarning):
     """The numbers are very small or very large; the message says by what to multiply them."""
+
+
+def warn_user(message: str, category: type[MgvbpWarning]) -> None:
+    """Warn at the line outside of mgvbp that led here."""
+    level = 2
+    while str(sys._getframe(level - 1).f_globals.get("__name__")).partition(".")[0] == "mgvbp":
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,13 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.auto import Auto, AutoOptimizer, MultiStart, affordable
 from mgvbp.checks import as_floats, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning
+from mgvbp.errors import (
+    ConvergenceWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    NonFiniteWarning,
+    warn_user,
+)
 from mgvbp.estimators import Estimator, resolve_estimator
 from mgvbp.families import Family, resolve_family
 from mgvbp.gaussian import Gaussian
@@ -145,7 +149,7 @@ def fit(
     gradients = resolve_estimator(estimator, structure, num_draws, draws)
     chosen = resolve_method("auto" if isinstance(method, Auto) else method)
     if automatic is not None:
-        _warn(
+        warn_user(
             f"the {structure.name} family has {structure.num_monomials:,} coefficients at d = {structure.dim}, too "
             "many for auto: running mgvbp with score-function gradients, which has no certificate; consider "
             "family='diagonal' or BlockDiagonal, whose surfaces need fewer draws",
@@ -163,7 +167,7 @@ def fit(
         )
     name = type(chosen).__name__
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
-        _warn(
+        warn_user(
             f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
             "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
             ConvergenceWarning,
@@ -201,14 +205,14 @@ def _fit_auto(
             optimizer, problem.evaluate, judge, max_iterations or math.inf, math.inf, callback, report
         )
     if not outcome.converged:
-        _warn(
+        warn_user(
             f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "
             "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
             "reparametrised model",
             ConvergenceWarning,
         )
     if isinstance(optimizer, MultiStart) and optimizer.disagreement:
-        _warn(optimizer.disagreement, ConvergenceWarning)
+        warn_user(optimizer.disagreement, ConvergenceWarning)
     return _posterior(
         problem,
         outcome,
@@ -243,7 +247,7 @@ def _posterior(
 ) -> Posterior:
     trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
-        _warn(
+        warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
             "(trace.dropped): the result is conditional on the region where the function is finite",
             NonFiniteWarning,
@@ -269,11 +273,3 @@ def _posterior(
         log_density=log_density,
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
     )
-
-
-def _warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called `fit`."""
-    level = 2
-    while sys._getframe(level - 1).f_globals.get("__name__") == __name__:
-        level += 1
-    warnings.warn(message, category, stacklevel=level)

@@ -16,6 +16,7 @@ from mgvbp.checks import as_floats, as_key, one_of, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError
 from mgvbp.optional import require
 from mgvbp.progress import progress_bar
+from mgvbp.volatility.comparison import checked_model
 from mgvbp.volatility.coverage import Christoffersen, Kupiec, christoffersen, kupiec
 from mgvbp.volatility.forecast import checked_level
 from mgvbp.volatility.likelihood import Likelihood
@@ -112,7 +113,7 @@ class Backtest:
             hits = self.exceedances[:, j]
             beyond = [f"{x[hits].mean():.3f}" if hits.any() else "" for x in (losses, self.es[:, j])]
             lines.append(
-                f"{100.0 * alpha:>6g}% {often.exceedances:>10}{often.expected:>10.1f}{often.p_value:>10.3f}"
+                f"{percent(alpha):>7} {often.exceedances:>10}{often.expected:>10.1f}{often.p_value:>10.3f}"
                 f"{clustered.independence_p_value:>13.3f}{clustered.conditional_p_value:>10.3f}"
                 f"{beyond[0]:>11}{beyond[1]:>10}"
             )
@@ -124,7 +125,7 @@ class Backtest:
 
         columns: dict[str, Any] = {"return": self.returns, "log_score": self.log_scores}
         for j, alpha in enumerate(self.alpha):
-            level = f"{100.0 * alpha:g}%"
+            level = percent(alpha)
             columns |= {f"var_{level}": self.var[:, j], f"es_{level}": self.es[:, j]}
             columns[f"exceeded_{level}"] = self.exceedances[:, j]
         return pd.DataFrame(columns, index=pd.Index(self.dates))
@@ -138,7 +139,7 @@ class Backtest:
         days = self.series.axis[self.start :]
         axes.vlines(days, 0.0, self.returns, color="0.6", linewidth=0.7)
         for j in np.argsort(self.alpha)[::-1]:
-            hits, level = self.exceedances[:, j], f"{100.0 * self.alpha[j]:g}%"
+            hits, level = self.exceedances[:, j], percent(self.alpha[j])
             (line,) = axes.plot(
                 days, -self.var[:, j], linewidth=1.0, label=f"{level} VaR: {hits.sum()} exceedances"
             )
@@ -200,7 +201,7 @@ def backtest(
     >>> result.var.shape, result.kupiec[1].expected
     ((100, 2), 5.0)
     """
-    series = model.series(returns)
+    series = checked_model(model).series(returns)
     first = max(len(series) // 2, FIRST) if start is None else start
     least = LEAST + model.mean.lags
     if positive_integer(first, "start", least=least) >= len(series) - 1:
@@ -216,6 +217,8 @@ def backtest(
     if levels.ndim != 1 or not len(levels):
         raise InvalidInputError(f"alpha must be a number or a list of numbers; got {alpha!r}")
     probabilities = tuple(checked_level(level) for level in levels.tolist())
+    if len(set(map(percent, probabilities))) < len(probabilities):
+        raise InvalidInputError(f"alpha must be different probabilities; got {alpha!r}")
     advise_on_scale(series)
     days, seed = range(first, len(series), every), as_key(rng)[0]
     parts, doubtful, evaluations = [], 0, 0
@@ -236,6 +239,11 @@ def backtest(
         )
     var, es, log_scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Backtest(model, series, first, probabilities, var, es, log_scores, len(days))
+
+
+def percent(alpha: float) -> str:
+    """How a probability is called in tables and figures."""
+    return f"{100.0 * alpha:g}%"
 
 
 def renewals(

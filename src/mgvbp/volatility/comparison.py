@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -19,13 +19,17 @@ from mgvbp.problem import log_prior
 from mgvbp.progress import progress_bar
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.likelihood import Likelihood
-from mgvbp.volatility.model import VolatilityModel
+from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
 from mgvbp.volatility.scores import leave_one_out, log_scores, mse, qlike
 from mgvbp.volatility.series import Series, advise_on_scale
 
-FAILURES = (MgvbpError, ArithmeticError, ValueError)
+FAILURES = (MgvbpError, ArithmeticError, np.linalg.LinAlgError)
 """What a model may raise where it does not suit the data; anything else is a defect, and is raised."""
+KHAT = 0.7
+"""Estimates whose importance weights have a larger Pareto shape are not to be trusted (Vehtari et al. 2024)."""
+SHAPES = {"log_evidence": "khat", "elpd_loo": "khat_loo"}
+"""The columns of these estimates, and of the shapes."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,12 @@ class Comparison:
         columns = [c for c in columns if any(getattr(row, c) is not None for row in self.rows.values())]
         table = [["model", *columns]]
         for name, row in self.rows.items():
-            table.append([name, *(shown(getattr(row, column)) for column in columns)])
+            table.append([name, *(cell(row, column) for column in columns)])
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         held = f", {self.holdout:,} held out" if self.holdout else ""
-        lines = [f"{self.days:,} returns{held}; larger is better, but for aic, bic, mse, qlike"]
+        marked = any("?" in text for cells in table for text in cells[1:])
+        doubt = f"; ? is not to be trusted, its khat is above {KHAT}" if marked else ""
+        lines = [f"{self.days:,} returns{held}; larger is better, but for aic, bic, mse, qlike{doubt}"]
         lines += [
             "  ".join([cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])]).rstrip()
             for cells in table
@@ -116,7 +122,7 @@ def ladder() -> list[VolatilityModel]:
 
 def compare(
     returns: Any,
-    models: Sequence[VolatilityModel] | Mapping[str, VolatilityModel] | None = None,
+    models: VolatilityModel | Iterable[VolatilityModel] | Mapping[str, VolatilityModel] | None = None,
     *,
     holdout: int = 0,
     proxy: Any = None,
@@ -134,7 +140,7 @@ def compare(
     Parameters
     ----------
     returns : array_like of shape (T,), or pandas.Series
-    models : sequence of VolatilityModel, or mapping of names to them, optional
+    models : VolatilityModel, several, or mapping of names to them, optional
         By default `ladder`: eight, from ARCH(1) to an asymmetric GARCH with Student-t errors.
     holdout : int
         How many of the last returns are kept from the fits, for one-step-ahead log predictive scores: the
@@ -161,12 +167,16 @@ def compare(
     """
     chosen = named_models(ladder() if models is None else models)
     lags = max(model.mean.lags for model in chosen.values())
-    series = Series.of(returns, least=2)
+    series = Series.of(returns)
     held = positive_integer(holdout, "holdout", least=0)
-    if held >= len(series):
-        raise InvalidInputError(f"holdout must leave returns to fit: {held} of {len(series)}")
+    days = len(series) - held - lags
+    if days < LEAST:
+        raise InvalidInputError(
+            f"{len(series)} returns without a holdout of {held} and {lags} lags leave {max(days, 0)} to fit; at "
+            f"least {LEAST} are needed"
+        )
     advise_on_scale(series)
-    realised = None if proxy is None else checked_proxy(proxy, series)
+    realised = None if proxy is None else checked_proxy(proxy, series, held or days)
     seed = as_key(rng)[0]
 
     def work(model: VolatilityModel) -> tuple[Row, VolatilityResult | None]:
@@ -192,7 +202,7 @@ def compare(
     return Comparison(
         {name: found[name][0] for name in order},
         {name: result for name in order if (result := found[name][1]) is not None},
-        len(series) - held - lags,
+        days,
         held,
     )
 
@@ -203,7 +213,6 @@ def evaluated(
     """Fit ``model`` to all but the last ``holdout`` returns and find the numbers of its row."""
     known = len(series) - holdout
     past = series[:known]
-    model.series(past.values)  # complains of too few
     result = fit_volatility(Likelihood(model, past), model.prior(past), None, None, seed, False)
     posterior, ml = result.posterior, result.ml
     diagnosis = posterior.diagnose(rng=seed)
@@ -233,22 +242,28 @@ def evaluated(
 
 
 def named_models(
-    models: Sequence[VolatilityModel] | Mapping[str, VolatilityModel],
+    models: VolatilityModel | Iterable[VolatilityModel] | Mapping[str, VolatilityModel],
 ) -> dict[str, VolatilityModel]:
     """The models by name: those given, short ones, or where these are not unique the longest."""
-    given: Iterable[Any] = models.values() if isinstance(models, Mapping) else models
-    for model in given:
-        if not isinstance(model, VolatilityModel):
-            raise InvalidTypeError(f"models must be volatility models, such as GARCH(1, 1); got {model!r}")
-    if not models:
+    several = isinstance(models, Iterable) and not isinstance(models, str)
+    given: Any = models.values() if isinstance(models, Mapping) else models if several else [models]
+    chosen = [checked_model(model) for model in given]
+    if not chosen:
         raise InvalidInputError("models is empty: give at least one, or None for the default ones")
     if isinstance(models, Mapping):
-        return {str(name): model for name, model in models.items()}
-    for names in ([short_name(model) for model in models], [repr(model) for model in models]):
+        return dict(zip(map(str, models), chosen, strict=True))
+    for names in ([short_name(model) for model in chosen], [repr(model) for model in chosen]):
         if len(set(names)) == len(names):
-            return dict(zip(names, models, strict=True))
+            return dict(zip(names, chosen, strict=True))
     repeated = Counter(names).most_common(1)[0][0]
     raise InvalidInputError(f"{repeated} is there twice: give a dict, with a name for each model")
+
+
+def checked_model(model: object) -> VolatilityModel:
+    """``model`` if it is one of the ARCH family."""
+    if not isinstance(model, VolatilityModel):
+        raise InvalidTypeError(f"expected a volatility model, such as GARCH(1, 1); got {model!r}")
+    return model
 
 
 def short_name(model: VolatilityModel) -> str:
@@ -257,8 +272,8 @@ def short_name(model: VolatilityModel) -> str:
     return f"{type(model).__name__}({','.join(map(str, model.orders))}){tail}"
 
 
-def checked_proxy(proxy: Any, series: Series) -> Array:
-    """Variances of the same days as the returns."""
+def checked_proxy(proxy: Any, series: Series, days: int) -> Array:
+    """Variances of the same days as the returns, not all zero on the last ``days``, which are compared."""
     values = as_floats(proxy, "proxy")
     if values.shape != series.values.shape:
         raise InvalidInputError(
@@ -266,14 +281,25 @@ def checked_proxy(proxy: Any, series: Series) -> Array:
         )
     if values.min() < 0.0:
         raise InvalidInputError(f"proxy must be variances, none negative; the least is {values.min()}")
+    if not values[-days:].any():
+        raise InvalidInputError(f"proxy is zero on all of the {days} days compared: QLIKE is not defined")
     same = getattr(getattr(proxy, "index", None), "equals", None)  # a pandas index has such a method
     if series.index is not None and same is not None and not same(series.index):
         raise InvalidInputError("proxy has other dates than the returns: try proxy.reindex(returns.index)")
     return values
 
 
+def cell(row: Row, column: str) -> str:
+    """What the table shows of a row, with a mark on what is not to be trusted."""
+    text = shown(getattr(row, column))
+    if column not in SHAPES:
+        return text
+    khat = getattr(row, SHAPES[column])
+    return f"{text} " if khat is None or khat <= KHAT else f"{text}?"
+
+
 def shown(value: float | bool | None) -> str:
-    """A cell of the table."""
+    """A number or truth value in few characters; nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

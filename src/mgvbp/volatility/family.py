@@ -12,17 +12,11 @@ from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.parameters import Key
 from mgvbp.transforms import FigarchRegion, GarchRegion, Positive, Real, Transform
+from mgvbp.volatility.figarch_simulation import figarch_series, simulate_figarch
 from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, GarchFilter, StartUp
 from mgvbp.volatility.likelihood import Paths
 from mgvbp.volatility.model import Future, VolatilityModel
-from mgvbp.volatility.simulation import (
-    egarch_series,
-    figarch_series,
-    garch_series,
-    simulate_egarch,
-    simulate_figarch,
-    simulate_garch,
-)
+from mgvbp.volatility.simulation import egarch_series, garch_series, simulate_egarch, simulate_garch
 
 MOST = 2
 """Lags of each kind, at most."""
@@ -36,7 +30,8 @@ class GJR(VolatilityModel):
     .. math:: h_t = \omega + \sum_{i=1}^p \alpha_i e_{t-i}^2
                     + \sum_{i=1}^o \gamma_i e_{t-i}^2 1[e_{t-i} < 0] + \sum_{i=1}^q \beta_i h_{t-i}
 
-    ω is positive and the others lie in `mgvbp.transforms.GarchRegion`: the variance is positive and stationary.
+    ω is positive and the others lie in `mgvbp.transforms.GarchRegion`: the variance is positive and stationary, with
+    a persistence Σα + Σγ/2 + Σβ below 0.9998.
 
     Parameters
     ----------
@@ -59,7 +54,9 @@ class GJR(VolatilityModel):
 
     def _build(self, p: int, o: int, q: int, options: dict[str, Any]) -> None:
         if p + o == 0:
-            raise InvalidInputError(f"{type(self).__name__} needs a term in past returns: p or o of 1 or 2")
+            raise InvalidInputError(
+                f"{type(self).__name__} needs a term in past returns: of α or γ, 1 or 2 lags"
+            )
         self._terms = (p, o, q)
         self.filter = GarchFilter(p, o, q)
         self.names = ("omega", *lag_names(p, o, q))
@@ -98,8 +95,10 @@ class GARCH(GJR):
 
     Parameters
     ----------
-    p, q : int
-        How many α and β there are, 0 to 2 each.
+    p : int
+        How many α there are, 1 or 2.
+    q : int
+        How many β there are, 0 to 2.
     **options
         See `VolatilityModel`.
 

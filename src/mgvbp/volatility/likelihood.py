@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError
+from mgvbp.transforms import Real
 from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mgvbp.volatility.model import VolatilityModel
 
 LARGEST = 100.0
-"""ψ is cut here from above, as the authors do: an ω of e¹⁰⁰ is bad enough."""
+"""Logarithms and logits in ψ are cut here from above, as the authors do: an ω of e¹⁰⁰ is bad enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,8 @@ class Likelihood:
     def __init__(self, model: VolatilityModel, series: Series, known: int = 0) -> None:
         self.model, self.series, self.known = model, series, known
         self.parameters = model.parameters
+        real = {name for name, transform in self.parameters.transforms.items() if isinstance(transform, Real)}
+        self._largest = np.array([np.inf if name in real else LARGEST for name in self.parameters.names])
         self.offset = model.mean.lags
         """Days at the start that only serve as lags of the mean."""
         self.first = max(0, known - self.offset)
@@ -119,7 +122,7 @@ class Likelihood:
         )
 
     def _values(self, theta: ArrayLike) -> dict[str, Array]:
-        return self.parameters.constrain(np.minimum(as_floats(theta, "theta"), LARGEST))
+        return self.parameters.constrain(np.minimum(as_floats(theta, "theta"), self._largest))
 
     def _coefficients(self, values: dict[str, Array]) -> tuple[Array, Array]:
         """Those of the mean (m, S), and those of the variance (k, S)."""

@@ -15,20 +15,20 @@ from mgvbp.parameters import Parameters
 
 STEP = 1e-3
 """Of the central differences, in units of ``scale``: where their rounding error meets their bias."""
-EDGE = 8.0
-"""A logit beyond this is on the edge of its range: there the likelihood is not quadratic in the parameter."""
+EDGE = 1e-3
+"""A curvature in ψ, in units of ``scale``, below which an estimate is on the edge of its range."""
 LOWEST = -1e100
 """Stands for values that are not finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class Maximum:
-    """A local maximum: ``point`` (d,), ``value``, ``hessian`` (d, d) and what it cost."""
+    """A local maximum: ``point`` (d,), ``value``, ``hessian`` (d, d), and whether the gradient vanished."""
 
     point: Array
     value: float
     hessian: Array
-    n_evaluations: int
+    converged: bool
 
 
 def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> Maximum:
@@ -53,7 +53,7 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
     )
     value, _, hessian = differences.at(found.x)
     return Maximum(
-        start + scale * found.x, -value, -hessian / np.outer(scale, scale), differences.n_evaluations
+        start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success)
     )
 
 
@@ -63,7 +63,6 @@ class Differences:
     def __init__(self, function: Callable[[Array], Array], origin: Array, scale: Array) -> None:
         self._function, self._origin, self._scale = function, origin, scale
         self._point: Array | None = None
-        self.n_evaluations = 0
         d = len(origin)
         self._pairs = np.triu_indices(d, 1)
         unit = np.eye(d)
@@ -88,7 +87,6 @@ class Differences:
     def _evaluate(self, x: Array) -> tuple[float, Array, Array]:
         d = len(x)
         values = self._function(self._origin + self._scale * (x + self._stencil))
-        self.n_evaluations += len(values)
         values = -np.where(np.isfinite(values), values, LOWEST)
         middle, up, down, both, neither = np.split(
             values, [1, 1 + d, 1 + 2 * d, 1 + 2 * d + len(self._pairs[0])]
@@ -130,12 +128,15 @@ class MaximumLikelihood:
         The estimate on the unconstrained scale.
     hessian : ndarray of shape (d, d)
         Of the log-likelihood in ψ.
+    converged : bool
+        Whether the gradient vanished there.
     """
 
     likelihood: NamedLikelihood
     psi: Array
     log_likelihood: float
     hessian: Array
+    converged: bool = True
 
     @property
     def params(self) -> dict[str, float]:
@@ -154,7 +155,11 @@ class MaximumLikelihood:
         around = self.psi + np.concatenate([np.diag(steps), -np.diag(steps)])
         up, down = np.split(self.likelihood.pointwise(around), 2)
         scores = (up - down) / (2.0 * steps[:, None])
-        return self._named(self._covariance @ (scores @ scores.T) @ self._covariance)
+        inner = ~np.isnan(np.diag(self._covariance))
+        block = np.ix_(inner, inner)
+        sandwich = np.full_like(self._covariance, np.nan)
+        sandwich[block] = self._covariance[block] @ (scores @ scores.T)[block] @ self._covariance[block]
+        return self._named(sandwich)
 
     @property
     def aic(self) -> float:
@@ -168,12 +173,15 @@ class MaximumLikelihood:
 
     @cached_property
     def _covariance(self) -> Array:
-        """Of ψ."""
+        """Of ψ; NaN in rows and columns of estimates on the edge, which the others are given."""
         root = np.sqrt(np.maximum(-np.diag(self.hessian), 0.0))
-        scaled = -self.hessian / np.outer(root, root) if root.all() else np.zeros_like(self.hessian)
-        if np.linalg.eigvalsh(scaled)[0] < 1e-10:
-            return np.full_like(self.hessian, np.nan)
-        return np.asarray(np.linalg.inv(scaled) / np.outer(root, root))
+        inner = np.flatnonzero((root * self.likelihood.scale) ** 2 > EDGE)
+        block, units = np.ix_(inner, inner), np.outer(root[inner], root[inner])
+        covariance = np.full_like(self.hessian, np.nan)
+        correlation = -self.hessian[block] / units
+        if len(inner) and np.linalg.eigvalsh(correlation)[0] > 1e-10:
+            covariance[block] = np.linalg.inv(correlation) / units
+        return covariance
 
     def _named(self, covariance: Array) -> dict[str, float]:
         """Standard errors of the parameters by the delta method."""
@@ -182,8 +190,7 @@ class MaximumLikelihood:
         values = np.array(list(self.likelihood.parameters.constrain(around).values()))
         up, down = np.split(values, 2, axis=1)
         J = (up - down) / (2.0 * steps)
-        variances = np.einsum("ik,kl,il->i", J, covariance, J)
-        bounded = {*self.likelihood.parameters.shared, "nu"}
-        names = self.likelihood.parameters.names
-        on_edge = [name in bounded and abs(x) > EDGE for name, x in zip(names, self.psi, strict=True)]
-        return dict(zip(names, np.where(on_edge, np.nan, np.sqrt(variances)).tolist(), strict=True))
+        inner = ~np.isnan(np.diag(covariance))
+        variances = np.einsum("ik,kl,il->i", J[:, inner], covariance[np.ix_(inner, inner)], J[:, inner])
+        errors = np.where(inner, np.sqrt(variances), np.nan)  # one number of ψ a parameter
+        return dict(zip(self.likelihood.parameters.names, errors.tolist(), strict=True))

@@ -116,17 +116,18 @@ class VolatilityModel(ABC):
     def prior(self, returns: Any) -> Gaussian:
         """The default prior, Gaussian in ψ.
 
-        In the paper's convention N(0, 5 I). In that of `arch`, with s² the variance of the returns: N(0, s²) for a
-        constant, N(0, 1) for the other coefficients of the mean; log ω ~ N(log(s²/10), 5); N(0, 5) for the
-        logits of the shares that the other coefficients of the variance take of their range; for an EGARCH
-        N(0, 5) for ω and N(0, 1) for α and γ; and for ν, whose range is (2.05, 500), N(logit of 10, 1).
+        In the paper's convention N(0, 5 I). In that of `arch`, with s² the variance and m² the mean square of the
+        returns: N(0, m²) for a constant, N(0, 1) for the other coefficients of the mean; log ω ~ N(log(s²/10), 5);
+        N(0, 5) for the logits of the shares that the other coefficients of the variance take of their range; for
+        an EGARCH N(0, 5) for ω and N(0, 1) for α and γ. In both, N(logit of 10, 1) for ν, whose range is (2.05, 500).
         """
-        variance = float(np.var(self.series(returns).values))
+        values = self.series(returns).values
+        variance = float(np.var(values))
         moments = dict.fromkeys(self.parameters.labels, (0.0, 5.0))
         if self.convention == "arch":
             moments |= dict.fromkeys(self.mean.names, (0.0, 1.0))
             if self.mean.names:
-                moments[self.mean.names[0]] = (0.0, variance)
+                moments[self.mean.names[0]] = (0.0, float(np.mean(values**2)))
             moments |= self._prior_moments(variance)
         if self.dist == "t":
             moments["nu"] = (float(NU.unconstrain([TYPICAL_NU])[0, 0]), 1.0)

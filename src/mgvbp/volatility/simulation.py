@@ -1,16 +1,15 @@
-"""Paths of ARCH-family models, one day at a time for all paths: on from the end of a sample, or a whole series.
+"""Paths of GARCH and EGARCH, one day at a time for all paths: on from the end of a sample, or a whole series.
 
-Coefficients are columns, one a draw: (ω, α_1..α_p, γ_1..γ_o, β_1..β_q) for GARCH and EGARCH, (ω, [φ], d, [β]) for
-FIGARCH, with ω the intercept of its ARCH(∞) form. Draws are the last axis everywhere. Shocks are given, of shape
-(H, S), or (H, n, S) for n paths a draw; a last axis of 1 stands for S equal columns. Draws whose variance explodes
-or turns negative end as inf or nan, without a warning and without touching the others.
+Coefficients are columns, one a draw: (ω, α_1..α_p, γ_1..γ_o, β_1..β_q). Draws are the last axis everywhere. Shocks
+are given, of shape (H, S), or (H, n, S) for n paths a draw; a last axis of 1 stands for S equal columns. Draws whose
+variance explodes or turns negative end as inf or nan, without a warning and without touching the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -104,8 +103,8 @@ def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: in
     variance, residuals : ndarray of shape (H − burn_in, ..., S)
     """
     omega, alpha, gamma, beta = _parts(orders, coefficients)
-    rest = _rest(alpha.sum(axis=0) + 0.5 * gamma.sum(axis=0) + beta.sum(axis=0))
-    return _series(simulate_garch, orders, coefficients, omega / rest, shocks, burn_in)
+    level = omega / slack(alpha.sum(axis=0) + 0.5 * gamma.sum(axis=0) + beta.sum(axis=0))
+    return _series(simulate_garch, orders, coefficients, level, shocks, burn_in)
 
 
 @quietly
@@ -152,116 +151,8 @@ def simulate_egarch(
 def egarch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Paths:
     """A series from the beginning, as `garch_series`; the first days have ``log h = ω/(1 − Σβ)``."""
     omega, _, _, beta = _parts(orders, coefficients)
-    level = np.exp(omega / _rest(beta.sum(axis=0)))
+    level = np.exp(omega / slack(beta.sum(axis=0)))
     return _series(simulate_egarch, orders, coefficients, level, shocks, burn_in)
-
-
-# --- FIGARCH ------------------------------------------------------------------------------------------
-
-
-@quietly
-def simulate_figarch(
-    orders: tuple[int, int],
-    coefficients: Array,
-    squares: Array,
-    presample: float | Array,
-    shocks: Array,
-    truncation: int = 1000,
-) -> Paths:
-    """Continue ``h_t = ω + Σ_k λ_k e²_{t−k}``, ``e_t = √h_t z_t``, with the λ of `figarch_weights`.
-
-    Parameters
-    ----------
-    orders : (p, q), each 0 or 1
-    coefficients : ndarray of shape (2 + p + q, S)
-    squares : ndarray of shape (L, S)
-        The past e², oldest first; L may be 0.
-    presample : float or ndarray of shape (S,)
-        e² on every day before those.
-    shocks : ndarray of shape (H, ..., S)
-    truncation : int
-        The number of lags.
-
-    Returns
-    -------
-    variance, residuals : ndarray of shape (H, ..., S)
-    """
-    h = _figarch(orders, coefficients, squares, presample, shocks**2, truncation)
-    return h, np.sqrt(h) * shocks
-
-
-def figarch_series(
-    orders: tuple[int, int],
-    coefficients: Array,
-    shocks: Array,
-    burn_in: int = BURN_IN,
-    truncation: int = 1000,
-) -> Paths:
-    """A series from the beginning, as `garch_series`; e² is ``ω/(1 − Σλ)`` on all days before it."""
-    _require_days(shocks, burn_in)
-    level = coefficients[0] / _rest(np.sum(list(figarch_weights(orders, coefficients, truncation)), axis=0))
-    nothing = np.empty((0, *level.shape))
-    h, e = simulate_figarch(orders, coefficients, nothing, level, shocks, truncation)
-    return h[burn_in:], e[burn_in:]
-
-
-def figarch_weights(orders: tuple[int, int], coefficients: Array, truncation: int) -> Iterator[Array]:
-    """The ARCH(∞) weights λ_1, ..., λ_truncation of FIGARCH, (S,) each (Baillie, Bollerslev and Mikkelsen 1996).
-
-    ``λ_1 = φ − β + d``, ``λ_k = β λ_{k−1} + δ_k − φ δ_{k−1}``, with the weights δ of the fractional difference
-    ``1 − (1 − L)^d``: ``δ_1 = d``, ``δ_k = (k − 1 − d)/k δ_{k−1}``.
-
-    Examples
-    --------
-    >>> weights = figarch_weights((1, 1), np.array([[0.1], [0.2], [0.4], [0.3]]), truncation=3)
-    >>> np.concatenate(list(weights))
-    array([0.3  , 0.13 , 0.079])
-    """
-    p, q = orders
-    if len(coefficients) != 2 + p + q:
-        raise InvalidInputError(
-            f"coefficients of FIGARCH{orders} have {2 + p + q} rows; got shape {coefficients.shape}"
-        )
-    zero = np.zeros(coefficients.shape[1:])
-    phi, d, beta = coefficients[1] if p else zero, coefficients[1 + p], coefficients[-1] if q else zero
-    delta, weight = d, phi - beta + d
-    yield weight
-    for k in range(2, truncation + 1):
-        before, delta = delta, (k - 1.0 - d) / k * delta
-        weight = beta * weight + delta - phi * before
-        yield weight
-
-
-@quietly
-def _figarch(
-    orders: tuple[int, int],
-    coefficients: Array,
-    past: Array,
-    presample: float | Array,
-    squares: Array,
-    truncation: int,
-) -> Array:
-    """The variances for given z², or their means, (H, ..., S)."""
-    H, K = len(squares), positive_integer(truncation, "truncation")
-    kept = past[max(0, len(past) - K) :]
-    known = np.empty((K, *np.broadcast_shapes(past.shape[1:], np.shape(presample))))  # e² of the last K days
-    known[: K - len(kept)], known[K - len(kept) :] = presample, kept
-    # what the past gives to each day is the same on all paths of a draw; lag by lag, as its weight appears
-    base = coefficients[0] + np.zeros((H, *known.shape[1:]))
-    recent = []
-    for k, weight in enumerate(figarch_weights(orders, coefficients, K), start=1):
-        base[:k] += weight * known[K - k :][:H]
-        if k < H:
-            recent.append(weight)
-    kernel = np.array(recent[::-1])
-    h = np.empty((H, *np.broadcast_shapes(squares.shape[1:], base.shape[1:])))
-    e2 = np.empty_like(h)
-    for t in range(H):
-        h[t] = base[t]
-        if lags := min(t, len(kernel)):
-            h[t] += np.einsum("ks,k...s->...s", kernel[-lags:], e2[t - lags : t])
-        e2[t] = h[t] * squares[t]
-    return h
 
 
 # --- what they share ----------------------------------------------------------------------------------
@@ -293,7 +184,7 @@ def _sum(weights: Array, lagged: Iterable[Array]) -> Array | float:
     return sum((w * x for w, x in zip(weights, lagged, strict=False)), start=0.0)
 
 
-def _rest(persistence: Array) -> Array:
+def slack(persistence: Array) -> Array:
     """What the persistence (S,) leaves of 1; the mean of the variance is finite if that is positive."""
     if not (persistence < 1.0).all():
         raise InvalidInputError(
@@ -303,7 +194,8 @@ def _rest(persistence: Array) -> Array:
     return 1.0 - persistence
 
 
-def _require_days(shocks: Array, burn_in: int) -> None:
+def require_days(shocks: Array, burn_in: int) -> None:
+    """Complain of shocks (H, ..., S) that are all dropped."""
     if len(shocks) <= burn_in:
         raise InvalidInputError(
             f"no day is left of {len(shocks)} days of shocks with burn_in={burn_in}; draw shocks for burn_in + T"
@@ -319,7 +211,7 @@ def _series(
     burn_in: int,
 ) -> Paths:
     """Days of the variance ``level`` (S,), as many as the recursion looks back, then the recursion."""
-    _require_days(shocks, burn_in)
+    require_days(shocks, burn_in)
     lags = max(orders)
     h = np.empty((len(shocks), *np.broadcast_shapes(shocks.shape[1:], level.shape)))
     h[:lags] = level

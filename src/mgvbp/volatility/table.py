@@ -7,6 +7,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,11 @@ def read_table(path: Path) -> Table:
         names = [str(k) for k in range(1, len(names) + 1)]
     else:
         filled = filled[1:]
+    name, times = Counter(filter(None, names)).most_common(1)[0]
+    if times > 1:
+        raise InvalidInputError(
+            f"{times} columns of {path.name} are called {name[:30]!r}: rename all but one"
+        )
     if not filled:
         raise InvalidInputError(f"{path} has a heading and no rows")
     for row, line in filled:

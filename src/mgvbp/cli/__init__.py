@@ -1,0 +1,38 @@
+"""The command ``mgvbp``: one file a command, which adds itself to the parser and runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from mgvbp import MgvbpError, __version__
+from mgvbp.cli import data, reproduce, volatility
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = parser().parse_args(words)
+    arguments.command = words
+    try:
+        code: int = arguments.run(arguments)
+        return code
+    except MgvbpError as error:
+        print(f"mgvbp: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("mgvbp: interrupted", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="mgvbp", description="Gaussian posterior approximations from log-likelihood evaluations alone."
+    )
+    top.add_argument("--version", action="version", version=f"mgvbp {__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for command in (reproduce, data, volatility):
+        command.add(commands)
+    return top
