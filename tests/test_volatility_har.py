@@ -271,3 +271,23 @@ def test_bad_arguments():
         fitted().volatility_band(95)
     with pytest.raises(InvalidInputError, match="not after"):
         fitted().update(realised()[-5:])
+    with pytest.raises(InvalidTypeError, match="level must be a number"):
+        fitted().volatility_band("a")
+    with pytest.raises(InvalidInputError, match="level must be between"):
+        fitted().volatility_band([0.5, 0.9])
+    with pytest.raises(
+        InvalidInputError, match="the new days of realised volatility has 1 values that are missing"
+    ):
+        fitted().update([np.nan])
+
+
+def test_after_an_update_likelihood_and_criteria_are_those_of_all_days():
+    result = HAR().fit(realised()[:580]).update(realised()[580:])
+    whole = HAR().likelihood(realised())
+    assert result.log_likelihood == pytest.approx(whole(result.posterior.mean[None])[0], rel=1e-12)
+    assert result.aic == pytest.approx(fitted().aic)
+    heading = result.summary().splitlines()[1]
+    assert heading.startswith(
+        "rv: 20 new of 578 days, 2015-01-01 to 2017-04-19; the lower bound is that of the new"
+    )
+    assert "new" not in fitted().summary()

@@ -13,8 +13,8 @@ from arch.data import nasdaq, sp500
 from scipy.stats import gamma, norm
 
 import mgvbp
-from mgvbp import InvalidInputError, InvalidTypeError, ScaleWarning, datasets
-from mgvbp.errors import ConvergenceWarning, DivergenceError, NonFiniteWarning
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, ScaleWarning, datasets
+from mgvbp.errors import DivergenceError, NonFiniteWarning
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood
 from mgvbp.volatility.forecast import forecast, last_days
 from mgvbp.volatility.risk import mixture_quantile
@@ -454,7 +454,7 @@ def test_futures_of_one_draw_are_those_of_its_copies(model, monkeypatch):
     However few are filtered at once, and though only the days that matter are kept.
     """
     likelihood = model.likelihood(SP500[-1200:])
-    theta = model.starts(likelihood)[:4]
+    theta = model.starts(likelihood)[:4] + 0.1 * np.arange(4)[:, None]
     shared = forecast(likelihood, theta, 5, np.random.default_rng(1), paths=11)
     assert shared.returns.shape == shared.location.shape == shared.variance.shape == (5, 11)
     monkeypatch.setattr("mgvbp.volatility.forecast.CELLS", 3 * 1200)
@@ -487,7 +487,7 @@ def test_risk_of_tomorrow_needs_no_paths(monkeypatch):
 
 
 def exploding():
-    """An autoregression that doubles a return every day on half of the draws, 1 % less than that on the others."""
+    """Two draws: an autoregression that doubles returns every day, and one that takes a tenth of them."""
     model = ARCH(1, lags=1)
     values = {"const": [0.0, 0.0], "ar[1]": [2.0, 0.1], "omega": [1.0, 1.0], "alpha[1]": [0.1, 0.1]}
     return model.likelihood(SHORT), model.parameters.unconstrain({k: np.array(v) for k, v in values.items()})
@@ -509,7 +509,9 @@ def test_exploding_futures_are_told_left_out_of_means_and_losses_in_risk():
         assert np.isfinite(numbers).all()
     # every tenth path is an infinite loss; from there on the others follow
     assert future.var(0.05) == future.expected_shortfall(0.05) == future.expected_shortfall(0.3) == np.inf
-    sound = np.sort(future.returns.sum(axis=0)[np.arange(200) % 10 > 0])
+    sound = np.sort(future.returns[:, np.arange(200) % 10 > 0].sum(axis=0))
+    assert future.var(0.1) == np.inf
+    assert -sound[0] > future.var(0.101) > -sound[1]
     assert -sound[41] < future.var(0.3) < -sound[38]
 
 
@@ -527,10 +529,12 @@ def test_futures_that_all_explode_are_an_error():
 
 
 def test_an_explosive_posterior_gives_risk_and_a_warning():
-    with pytest.warns(ConvergenceWarning):
-        wide = EGARCH(1, 1, 1, convention="paper", dist="t").fit(SP500[:40])
+    fitted = EGARCH(1, 1, 1, convention="paper").fit(SHORT)
+    wide = dataclasses.replace(fitted, posterior=Gaussian(fitted.posterior.mean, variance=0.01))
     with pytest.warns(NonFiniteWarning, match=r"of 10,000 futures explode: .* infinite losses"):
-        assert wide.var(0.2, 300) > 0.0
+        assert fitted.var(0.45, 300) < wide.var(0.45, 300) < np.inf
+    with pytest.warns(NonFiniteWarning):
+        assert np.isfinite(wide.forecast(300).volatility).all()
 
 
 def test_after_an_update_likelihood_and_criteria_are_those_of_all_returns():
@@ -540,7 +544,7 @@ def test_after_an_update_likelihood_and_criteria_are_those_of_all_returns():
     assert updated.log_likelihood < updated.ml.log_likelihood < updated.log_likelihood + 5.0
     heading, bound, likelihood = updated.summary().splitlines()[1:4]
     assert (
-        "20 new of 1,000 returns, 2015-01-09 to 2018-12-31; the lower bound is that of the new ones"
+        "20 new of 1,000 returns, 2015-01-12 to 2018-12-31; the lower bound is that of the new ones"
         in heading
     )
     assert f"lower bound {updated.posterior.lower_bound:.3f}" in bound

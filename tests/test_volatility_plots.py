@@ -101,6 +101,15 @@ def test_forecast_after_the_last_days(result):
     assert ax.get_xlabel() == f"days after {last}"
 
 
+def test_a_forecast_that_is_given_is_drawn(dated):
+    """Whatever ``horizon`` and ``rng`` say, on its own axes and on the page."""
+    given = dated.forecast(4, draws=100, rng=9)
+    for ax in (plot_forecast(dated, horizon=7, forecast=given), plot_result(dated, forecast=given).axes[2]):
+        x, y = line(ax, "root of the expected variance")
+        np.testing.assert_array_equal(x, [1, 2, 3, 4])
+        np.testing.assert_array_equal(y, given.volatility)
+
+
 def test_residuals_against_the_fitted_distribution(result):
     ax = plot_residuals(result, level=0.8)
     n = len(result.paths.residuals)

@@ -9,7 +9,7 @@ import pytest
 
 import mgvbp
 from mgvbp import InvalidInputError, InvalidTypeError, MissingDependencyError
-from mgvbp.volatility import GARCH
+from mgvbp.volatility import GARCH, VolatilityResult
 from mgvbp.volatility.report import parameter_table, risk_table, volatility_table, write_report
 
 TEXTS = ["summary.txt", "parameters.csv", "volatility.csv", "forecast.csv", "risk.csv"]
@@ -113,6 +113,18 @@ def test_pictures(report):
         assert min(pixels.shape[:2]) >= 250
         assert 0.01 < (pixels < 0.95).any(axis=2).mean() < 0.6  # something on white
     assert ElementTree.parse(report / "overview.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_futures_are_simulated_once(result, tmp_path, monkeypatch):
+    calls, forecast = [], VolatilityResult.forecast
+    monkeypatch.setattr(
+        VolatilityResult,
+        "forecast",
+        lambda *args, **options: calls.append(args[1:]) or forecast(*args, **options),
+    )
+    monkeypatch.setattr("mgvbp.volatility.report._write_picture", lambda draw, path: draw())
+    write_report(result, tmp_path, horizon=3)
+    assert calls == [(3,)]
 
 
 def test_days_without_dates_are_counted(tmp_path):

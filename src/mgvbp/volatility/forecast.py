@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats, positive_integer
-from mgvbp.errors import InvalidInputError
-from mgvbp.volatility.simulation import standard_shocks
+from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, warn_user
+from mgvbp.volatility.likelihood import Likelihood, Paths
+from mgvbp.volatility.simulation import quietly, standard_shocks
 
-if TYPE_CHECKING:
-    from mgvbp.volatility.likelihood import Likelihood
-
-CHUNK = 500
-"""Draws that are filtered at once: what bounds the memory."""
+CELLS = 2**22
+"""Draws × days that are filtered at once: what bounds the memory."""
+LOOK_BACK = 1000
+"""Days that the variance of the next one depends on, at most: the lags of FIGARCH."""
+LARGEST = 1e100
+"""Returns and volatilities beyond this have exploded: sums of their squares could overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """Simulated futures; paths are the last axis.
+
+    A path may explode, where the posterior has room for it. Means and quantiles of a day leave out the paths whose
+    numbers on that day are not finite, or beyond 1e100. For value at risk and expected shortfall, which leaving
+    them out would understate, a path that explodes is an infinite loss.
 
     Attributes
     ----------
@@ -38,12 +45,18 @@ class Forecast:
     @property
     def mean(self) -> Array:
         """The expected return of each day, (H,)."""
-        return np.asarray(self.location.mean(axis=1))
+        return np.asarray(self.location.mean(axis=1, where=self.sound))
 
     @property
     def volatility(self) -> Array:
         """The root of the expected variance of each day, (H,)."""
-        return np.asarray(np.sqrt(self.variance.mean(axis=1)))
+        return np.asarray(np.sqrt(self.variance.mean(axis=1, where=self.sound)))
+
+    @cached_property
+    def sound(self) -> NDArray[np.bool_]:
+        """Which days of which paths have not exploded, (H, N)."""
+        small = (np.abs(self.returns) < LARGEST) & (np.abs(self.location) < LARGEST)
+        return np.asarray(small & (self.variance >= 0.0) & (self.variance < LARGEST**2))
 
     def quantile(self, p: ArrayLike, of: str = "returns") -> Array:
         """Quantiles at levels ``p`` (K,) of each day's return or volatility, (H, K)."""
@@ -52,17 +65,26 @@ class Forecast:
             raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
         if of not in ("returns", "volatility"):
             raise InvalidInputError(f"of must be 'returns' or 'volatility'; got {of!r}")
-        paths = self.returns if of == "returns" else np.sqrt(self.variance)
-        return np.quantile(paths, levels, axis=1).T
+        days = zip(self.returns if of == "returns" else self.variance, self.sound, strict=True)
+        quantiles = np.array([np.quantile(day[sound], levels) for day, sound in days])
+        return quantiles if of == "returns" else np.sqrt(quantiles)
 
     def var(self, alpha: float = 0.01) -> float:
         """Value at risk of the sum of all days' returns: the loss exceeded with probability ``alpha``."""
-        return -float(np.quantile(self.returns.sum(axis=0), checked_level(alpha)))
+        return -self._total(checked_level(alpha))[1]
 
     def expected_shortfall(self, alpha: float = 0.01) -> float:
         """The expected loss over all days given that it exceeds the value at risk."""
-        total = self.returns.sum(axis=0)
-        return -float(total[total <= np.quantile(total, checked_level(alpha))].mean())
+        total, quantile = self._total(checked_level(alpha))
+        return -float(total[total <= quantile].mean())
+
+    def _total(self, alpha: float) -> tuple[Array, float]:
+        """The sums of all days' returns (N,), and their quantile."""
+        sound = self.sound.all(axis=0)
+        total = np.where(sound, np.where(self.sound, self.returns, 0.0).sum(axis=0), -np.inf)
+        # between an infinite loss and another number there is nothing to interpolate
+        beyond = alpha * (len(total) - 1) < np.count_nonzero(~sound)
+        return total, -np.inf if beyond else float(np.quantile(total, alpha))
 
     def to_frame(self, levels: ArrayLike = (0.05, 0.95)) -> Any:
         """A pandas frame with one row a day ahead: expectations and quantiles."""
@@ -81,22 +103,64 @@ class Forecast:
         return f"Forecast({self.returns.shape[0]} days, {self.returns.shape[1]:,} paths)"
 
 
-def forecast(likelihood: Likelihood, theta: Array, horizon: int, rng: np.random.Generator) -> Forecast:
-    """Simulate ``horizon`` days beyond the series, one path for each row of ``theta`` (N, d)."""
-    days = positive_integer(horizon, "horizon")
-    parts = [_continue(likelihood, theta[i : i + CHUNK], days, rng) for i in range(0, len(theta), CHUNK)]
-    return Forecast(*(np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True)))
+def forecast(
+    likelihood: Likelihood,
+    theta: Array,
+    horizon: int,
+    rng: np.random.Generator,
+    paths: int | None = None,
+) -> Forecast:
+    """Simulate ``horizon`` days beyond the series, on ``paths`` paths that share the rows of ``theta`` (S, d).
+
+    Without ``paths`` there is one for each row. The sample is filtered once a row, however many paths it has.
+    """
+    days, rows = positive_integer(horizon, "horizon"), len(theta)
+    number = rows if paths is None else paths
+    each = -(-number // rows)
+    ahead = _continue(likelihood, last_days(likelihood, theta), days, each, rng)
+    future = Forecast(*(array[:, :number] for array in ahead))
+    if not future.sound.any(axis=1).all():
+        raise DivergenceError(
+            f"all {number:,} futures explode within {days} days: fit more returns, a sharper prior or another model"
+        )
+    if exploded := int(np.count_nonzero(~future.sound.all(axis=0))):
+        warn_user(
+            f"{exploded:,} of {number:,} futures explode: means and quantiles of a day leave them out, value at risk "
+            "and expected shortfall take them for infinite losses; try a shorter horizon, more returns or a sharper "
+            "prior",
+            NonFiniteWarning,
+        )
+    return future
 
 
+def last_days(likelihood: Likelihood, theta: Array, days: int = LOOK_BACK) -> Paths:
+    """What a forecast has to know of the paths at ``theta`` (S, d): their last ``days``, and the day after."""
+    chunk = max(1, CELLS // len(likelihood.series))
+    parts = []
+    for i in range(0, len(theta), chunk):
+        whole = likelihood.paths(theta[i : i + chunk])
+        ends = whole.mean[-1 - days :], whole.variance[-1 - days :], whole.residuals[-days:]
+        parts.append((whole.values, *(end.copy() for end in ends)))  # a view would keep all days
+    values, *arrays = zip(*parts, strict=True)
+    return Paths(
+        {name: np.concatenate([part[name] for part in values]) for name in values[0]},
+        *(np.concatenate(ends, axis=1) for ends in arrays),
+    )
+
+
+@quietly
 def _continue(
-    likelihood: Likelihood, theta: Array, days: int, rng: np.random.Generator
+    likelihood: Likelihood, past: Paths, days: int, each: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    model, paths = likelihood.model, likelihood.paths(theta)
-    shocks = standard_shocks(days, len(theta), paths.nu, rng)
-    variance, residuals = model.onward(likelihood, paths, shocks)
-    m = np.array([paths.values[name] for name in model.mean.names]).reshape(-1, len(theta))
+    """Returns, means and variances of ``each`` future of each of S draws, (days, each · S)."""
+    model, draws = likelihood.model, past.mean.shape[1]
+    number = each * draws
+    nu = None if past.nu is None else np.tile(past.nu, each)
+    shocks = standard_shocks(days, number, nu, rng).reshape(days, each, draws)
+    variance, residuals = (array.reshape(days, number) for array in model.onward(likelihood, past, shocks))
+    m = np.tile(np.array([past.values[name] for name in model.mean.names]).reshape(-1, draws), each)
     lags = max(1, model.mean.lags)
-    returns, location = np.empty((lags + days, len(theta))), np.empty((days, len(theta)))
+    returns, location = np.empty((lags + days, number)), np.empty((days, number))
     returns[:lags] = likelihood.series.values[-lags:, None]
     for t in range(days):
         location[t] = model.mean.step(m, returns[: lags + t])
@@ -106,8 +170,12 @@ def _continue(
 
 def checked_level(alpha: float) -> float:
     """A probability below one half."""
-    if not 0.0 < alpha < 0.5:
-        raise InvalidInputError(
-            f"alpha must be between 0 and 0.5, the probability of a larger loss; got {alpha!r}"
-        )
-    return float(alpha)
+    return checked_probability(alpha, "alpha", 0.5, ", the probability of a larger loss")
+
+
+def checked_probability(value: float, name: str, most: float = 1.0, what: str = "") -> float:
+    """One number between 0 and ``most``, both excluded; ``what`` it is, for messages."""
+    number = as_floats(value, name)
+    if number.shape or not 0.0 < number < most:
+        raise InvalidInputError(f"{name} must be between 0 and {most:g}{what}; got {value!r}")
+    return float(number)

@@ -17,8 +17,9 @@ from mgvbp.models.har import lagged_means
 from mgvbp.optional import require
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior
-from mgvbp.volatility.estimates import run_lines, table_lines
-from mgvbp.volatility.har_likelihood import MONTH, HARLikelihood, least_squares, onward
+from mgvbp.volatility.estimates import Estimates
+from mgvbp.volatility.forecast import checked_probability
+from mgvbp.volatility.har_likelihood import MONTH, WHAT, HARLikelihood, least_squares, onward
 from mgvbp.volatility.maximum import MaximumLikelihood
 from mgvbp.volatility.result import PATHS
 from mgvbp.volatility.series import Series
@@ -66,7 +67,7 @@ class HARForecast:
 
 
 @dataclass(frozen=True, eq=False)
-class HARResult:
+class HARResult(Estimates):
     """A fitted heterogeneous autoregression.
 
     Attributes
@@ -90,36 +91,15 @@ class HARResult:
     ml: MaximumLikelihood
 
     @property
-    def lower_bound(self) -> float:
-        """The lower bound of the log evidence."""
-        return self.posterior.lower_bound
-
-    @property
-    def log_likelihood(self) -> float:
-        """At the posterior mean of θ."""
-        return float(self.likelihood(self.posterior.mean[None])[0])
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion at the maximum likelihood estimate; smaller is better."""
-        return self.ml.aic
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion at the maximum likelihood estimate; smaller is better."""
-        return self.ml.bic
-
-    @property
     def conditional_volatility(self) -> Any:
         """The posterior mean of E[v_t | past] for each day after the first month; a Series if v was one."""
         return self._labelled(self._design @ self.posterior.mean[:-1], "volatility")
 
     def volatility_band(self, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval of E[v_t | past] that has posterior probability ``level``."""
-        if not 0.0 < level < 1.0:
-            raise InvalidInputError(f"level must be between 0 and 1; got {level!r}")
+        upper = 0.5 + 0.5 * checked_probability(level, "level")
         X, cov = self._design, self.posterior.covariance[:-1, :-1]
-        half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(np.einsum("ti,ij,tj->t", X, cov, X))
+        half = float(ndtri(upper)) * np.sqrt(np.einsum("ti,ij,tj->t", X, cov, X))
         middle = X @ self.posterior.mean[:-1]
         return self._labelled(middle - half, "lower"), self._labelled(middle + half, "upper")
 
@@ -151,7 +131,7 @@ class HARResult:
 
         The lower bound of the new result is that of the new days given the old ones.
         """
-        series = self.realised.then(new)
+        series = self.realised.then(new, f"the new days of {WHAT}")
         likelihood = HARLikelihood(series.values[len(self.realised) - MONTH :])
         posterior = fit(
             likelihood,
@@ -165,15 +145,7 @@ class HARResult:
 
     def summary(self) -> str:
         """A table of the posterior and of least squares under a heading on the data and the run."""
-        span = f", {self.realised.span}" if self.realised.span else ""
-        lines = [
-            repr(self.model),
-            f"{self.realised.name}: {self.likelihood.n_obs:,} days{span}",
-            *run_lines(self.posterior, self.ml, self.log_likelihood),
-            "",
-            *table_lines(self.posterior, self.ml),
-        ]
-        return "\n".join(lines)
+        return self._summary(repr(self.model), self.realised, self.likelihood.n_obs, "days")
 
     def plot(self, horizon: int = 22, level: float = 0.9) -> Figure:
         """A figure of the volatilities, what was expected of them, and the forecast with its band."""

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.optional import require
+from mgvbp.volatility.forecast import checked_probability
 from mgvbp.volatility.series import day_name
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+    from mgvbp.volatility.forecast import Forecast
     from mgvbp.volatility.result import VolatilityResult
 
 LINE, BAND, GREY, RED = "#1b4f72", "#9dbdd6", "#9a9a9a", "#b5301f"
@@ -40,6 +41,7 @@ def plot_result(
     horizon: int = 20,
     level: float = 0.9,
     rng: int | np.random.Generator = 0,
+    forecast: Forecast | None = None,
 ) -> Figure:
     """One page: returns, volatility, forecast, residuals and parameters.
 
@@ -52,6 +54,8 @@ def plot_result(
         The probability of the bands.
     rng : int or numpy.random.Generator
         Of the simulated futures.
+    forecast : Forecast, optional
+        To be shown instead of one that is simulated with ``horizon`` and ``rng``.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def plot_result(
     panels["V"].sharex(panels["R"])
     plot_returns(result, panels["R"]).tick_params(labelbottom=False)
     plot_volatility(result, panels["V"], level)
-    plot_forecast(result, panels["F"], horizon, level, rng)
+    plot_forecast(result, panels["F"], horizon, level, rng, forecast)
     plot_residuals(result, panels["Q"], level)
     plot_parameters(result, _grid(bottom, len(names)))
     figure.suptitle(f"{result.returns.name}: {result.model!r}", fontsize=11)
@@ -116,14 +120,18 @@ def plot_forecast(
     horizon: int = 20,
     level: float = 0.9,
     rng: int | np.random.Generator = 0,
+    forecast: Forecast | None = None,
 ) -> Axes:
-    """The volatility of the last days, and the fan of the days to come: over parameters and future shocks."""
+    """The volatility of the last days, and the fan of the days to come: over parameters and future shocks.
+
+    A ``forecast`` that is given is shown instead of one that is simulated with ``horizon`` and ``rng``.
+    """
+    future = result.forecast(horizon, rng=rng) if forecast is None else forecast
     ax, n = _axes(ax, 4.0, 0.6 * WIDTH), min(PAST, len(result.paths.residuals))
-    past, ahead = np.arange(1 - n, 1), np.arange(1, positive_integer(horizon, "horizon") + 1)
+    past, ahead = np.arange(1 - n, 1), np.arange(1, len(future.returns) + 1)
     low, high = (np.asarray(end)[-n:] for end in result.volatility_band(level))
     ax.fill_between(past, low, high, color=BAND, alpha=FAINT, linewidth=0.0)
     ax.plot(past, np.asarray(result.conditional_volatility)[-n:], color=LINE, linewidth=1.0)
-    future = result.forecast(horizon, rng=rng)
     for probability, shade in ((level, FAINT), (0.5, 1.0)):
         ends = future.quantile([0.5 - 0.5 * probability, 0.5 + 0.5 * probability], of="volatility").T
         ax.fill_between(ahead, *ends, color=BAND, alpha=shade, linewidth=0.0, label=f"{probability:.0%}")
@@ -147,16 +155,14 @@ def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: floa
     The band has each ordered residual with probability ``level``, if the model is right: the k-th smallest of n
     uniform numbers has the Beta(k, n + 1 − k) distribution.
     """
-    if not 0.0 < level < 1.0:
-        raise InvalidInputError(f"level must be between 0 and 1; got {level!r}")
+    half = 0.5 * checked_probability(level, "level")
     ax = _axes(ax, 4.0, 0.45 * WIDTH)
     z = np.sort(np.asarray(result.standardized_residuals))
     n, k = len(z), np.arange(1, len(z) + 1)
     nu = float(result.posterior["nu"].mean) if result.paths.nu is not None else None
     x = standard_quantile((k - 0.5) / n, nu)
     low, high = (
-        standard_quantile(np.asarray(betaincinv(k, n + 1 - k, p)), nu)
-        for p in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        standard_quantile(np.asarray(betaincinv(k, n + 1 - k, p)), nu) for p in (0.5 - half, 0.5 + half)
     )
     ax.fill_between(x, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} band")
     ax.plot(x, x, color=GREY, linewidth=0.8)

@@ -78,14 +78,14 @@ def write_report(
     """
     require("pandas", "volatility")
     require("matplotlib", "volatility")
-    forecast = result.forecast(horizon, rng=rng).to_frame(TAILS)
-    risk = risk_table(result, horizon, alphas, rng)
-    overview = cache(lambda: plot_result(result, horizon, LEVEL, rng))
+    future = result.forecast(horizon, rng=rng)
+    forecast, risk = future.to_frame(TAILS), risk_table(result, horizon, alphas, rng, future)
+    overview = cache(lambda: plot_result(result, level=LEVEL, forecast=future))
     pictures: dict[str, Callable[[], Axes | Figure]] = {
         "overview.png": overview,
         "overview.svg": overview,
         "volatility.png": lambda: plot_volatility(result, level=LEVEL),
-        "forecast.png": lambda: plot_forecast(result, None, horizon, LEVEL, rng),
+        "forecast.png": lambda: plot_forecast(result, level=LEVEL, forecast=future),
         "residuals.png": lambda: plot_residuals(result, level=LEVEL),
         "parameters.png": lambda: plot_parameters(result)[0],
     }
@@ -134,7 +134,11 @@ def volatility_table(result: VolatilityResult) -> pd.DataFrame:
 
 
 def risk_table(
-    result: VolatilityResult, horizon: int = 10, alphas: Sequence[float] = (0.01, 0.05), rng: int = 0
+    result: VolatilityResult,
+    horizon: int = 10,
+    alphas: Sequence[float] = (0.01, 0.05),
+    rng: int = 0,
+    forecast: Forecast | None = None,
 ) -> pd.DataFrame:
     """Value at risk and expected shortfall of the next day and of the sum over ``horizon`` days.
 
@@ -146,6 +150,8 @@ def risk_table(
         Probabilities of losses beyond the value at risk.
     rng : int
         Seed of the simulated futures.
+    forecast : Forecast, optional
+        Of ``horizon`` days, if there is one: it is not simulated again.
 
     Examples
     --------
@@ -155,10 +161,11 @@ def risk_table(
     >>> risk_table(result, horizon=5, alphas=[0.05]).round({"value_at_risk": 1, "expected_shortfall": 1})
        days  alpha  value_at_risk  expected_shortfall
     0     1   0.05            1.3                 1.6
-    1     5   0.05            3.3                 4.4
+    1     5   0.05            3.3                 4.3
     """
-    ahead = {days: result.forecast(days, rng=rng) for days in {positive_integer(horizon, "horizon")} - {1}}
-    sources: dict[int, VolatilityResult | Forecast] = {1: result, **ahead}
+    sources: dict[int, VolatilityResult | Forecast] = {1: result}
+    if positive_integer(horizon, "horizon") > 1:
+        sources[horizon] = result.forecast(horizon, rng=rng) if forecast is None else forecast
     rows = [
         {
             "days": days,

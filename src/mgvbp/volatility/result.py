@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,11 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_generator, positive_integer
-from mgvbp.errors import InvalidInputError
 from mgvbp.fitting import fit
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
-from mgvbp.volatility.estimates import run_lines, table_lines
-from mgvbp.volatility.forecast import Forecast, checked_level, forecast
+from mgvbp.volatility.estimates import Estimates
+from mgvbp.volatility.forecast import Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, maximise
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from mgvbp.volatility.model import VolatilityModel
 
 DRAWS = 500
-"""Posterior draws behind paths, bands and one-step risk."""
+"""Posterior draws behind paths, bands, risk and forecasts."""
 PATHS = 10_000
 """Simulated futures behind forecasts."""
 
 
 @dataclass(frozen=True, eq=False)
-class VolatilityResult:
+class VolatilityResult(Estimates):
     """A fitted volatility model.
 
     Attributes
@@ -62,26 +61,6 @@ class VolatilityResult:
         """The returns, with their dates if they had any."""
         return self.likelihood.series
 
-    @property
-    def lower_bound(self) -> float:
-        """The lower bound of the log evidence: larger is better, also between models."""
-        return self.posterior.lower_bound
-
-    @property
-    def log_likelihood(self) -> float:
-        """At the posterior mean of ψ."""
-        return float(self.likelihood(self.posterior.mean[None])[0])
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion at the maximum likelihood estimate; smaller is better."""
-        return self.ml.aic
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion at the maximum likelihood estimate; smaller is better."""
-        return self.ml.bic
-
     @cached_property
     def paths(self) -> Paths:
         """Means, variances and residuals of every day at `DRAWS` draws from the posterior."""
@@ -94,9 +73,8 @@ class VolatilityResult:
 
     def volatility_band(self, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval of √h_t that has posterior probability ``level``, for each day."""
-        if not 0.0 < level < 1.0:
-            raise InvalidInputError(f"level must be between 0 and 1; got {level!r}")
-        tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+        half = 0.5 * checked_probability(level, "level")
+        tails = [0.5 - half, 0.5 + half]
         low, high = np.sqrt(np.quantile(self.paths.variance[:-1], tails, axis=1))
         return self._labelled(low, "lower"), self._labelled(high, "upper")
 
@@ -112,16 +90,20 @@ class VolatilityResult:
         return self._labelled(z.mean(axis=1), "standardized residual")
 
     def forecast(self, horizon: int = 10, draws: int = PATHS, rng: int | np.random.Generator = 0) -> Forecast:
-        """Simulate the next ``horizon`` days: ``draws`` paths, each with parameters from the posterior."""
-        generator = as_generator(rng)
-        theta = self.posterior.sample(positive_integer(draws, "draws"), generator)
-        return forecast(self.likelihood, theta, horizon, generator)
+        """Simulate the next ``horizon`` days: ``draws`` paths, over the posterior and over future shocks.
+
+        The paths share `DRAWS` draws of the parameters, or are one for each of fewer.
+        """
+        generator, number = as_generator(rng), positive_integer(draws, "draws")
+        theta = self.posterior.sample(min(number, DRAWS), generator)
+        return forecast(self.likelihood, theta, horizon, generator, number)
 
     def var(self, alpha: float = 0.01, horizon: int = 1, rng: int | np.random.Generator = 0) -> float:
         """Value at risk: the loss over ``horizon`` days that is exceeded with probability ``alpha``.
 
         Positive numbers are losses, in the unit of the returns. For one day it is exact given the posterior
-        draws (a quantile of their mixture of densities), beyond from simulated sums of returns.
+        draws (a quantile of their mixture of densities), and ``rng`` is not used; beyond it is from simulated sums
+        of returns, where a path that explodes is an infinite loss.
         """
         level = checked_level(alpha)
         if positive_integer(horizon, "horizon") == 1:
@@ -156,15 +138,7 @@ class VolatilityResult:
 
     def summary(self) -> str:
         """A table of the posterior and of maximum likelihood under a heading on the data and the run."""
-        span = f", {self.returns.span}" if self.returns.span else ""
-        lines = [
-            repr(self.model),
-            f"{self.returns.name}: {self.likelihood.n_obs:,} returns{span}",
-            *run_lines(self.posterior, self.ml, self.log_likelihood),
-            "",
-            *table_lines(self.posterior, self.ml),
-        ]
-        return "\n".join(lines)
+        return self._summary(repr(self.model), self.returns, self.likelihood.n_obs, "returns")
 
     def plot(self, **options: Any) -> Figure:
         """A figure of the returns, the volatility with its band, the forecast and the residuals."""
@@ -172,10 +146,15 @@ class VolatilityResult:
 
         return plot_result(self, **options)
 
-    @property
+    @cached_property
     def _tomorrow(self) -> tuple[Array, Array, Array | None]:
         """Location, scale and degrees of freedom of the next return at each draw."""
-        return self.paths.mean[-1], np.sqrt(self.paths.variance[-1]), self.paths.nu
+        end = last_days(self.likelihood, self.posterior.sample(DRAWS, rng=0), days=1)
+        return end.mean[-1], np.sqrt(end.variance[-1]), end.nu
+
+    def __getstate__(self) -> dict[str, Any]:
+        # the cached paths can be had again, and are by far the largest part
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _labelled(self, values: Array, name: str) -> Any:
         return self.returns.labelled(values, self.likelihood.offset, name)

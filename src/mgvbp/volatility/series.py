@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning
+from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning, warn_user
 from mgvbp.gaussian import frozen
 
 SCALES = (0.1, 10_000.0)
 """Variances outside of these get advice on the scale, as in `arch`."""
+DATES = ("datetime64", "datetime", "date", "period")
+"""What pandas calls the entries of an index that have an order in time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,14 @@ class Series:
     name: str = "returns"
 
     @classmethod
-    def of(cls, data: Any, what: str = "returns", least: int = 1) -> Series:
+    def of(cls, data: Any, what: str = "returns", least: int = 1, whole: bool = True) -> Series:
         """Check an array, a pandas Series or a frame with one column.
 
         Raises
         ------
         InvalidInputError, InvalidTypeError
-            It is not one series of at least ``least`` finite numbers.
+            It is not one series of at least ``least`` finite numbers, or its dates are not in order; or it is
+            constant, as only new days after others may be, which are not the ``whole`` series.
         """
         if isinstance(data, Series):
             data = data.values if data.index is None else data.labelled(data.values)
@@ -50,10 +51,7 @@ class Series:
         index = index if hasattr(index, "to_numpy") else None  # a list has a method of this name
         columns = getattr(data, "columns", None)
         name = getattr(data, "name", None) if columns is None else columns[0] if len(columns) else None
-        try:
-            values = np.asarray(data, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidTypeError(f"{what} must be numbers; got {type(data).__name__}") from None
+        values = _numbers(data, what)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1:
@@ -69,8 +67,10 @@ class Series:
             )
         if len(values) < least:
             raise InvalidInputError(f"{what} has {len(values)} values; this model needs at least {least}")
-        if len(values) > 1 and values.min() == values.max():
+        if whole and len(values) > 1 and values.min() == values.max():
             raise InvalidInputError(f"{what} is constant at {values[0]}: there is no volatility to model")
+        if _dated(index):
+            _check_order(index, what)
         return cls(frozen(values.copy()), index, what if name is None else str(name))
 
     def __len__(self) -> int:
@@ -96,14 +96,24 @@ class Series:
         days = np.arange(len(self)) if index is None else np.asarray(index)
         return days if days.dtype.kind in "Miuf" else np.arange(len(self))
 
-    def then(self, new: Any) -> Series:
-        """The series with ``new`` values behind it."""
-        more = Series.of(new, "the new returns")
+    def then(self, new: Any, what: str = "the new returns") -> Series:
+        """The series with ``new`` values behind it; ``what`` they are, for messages."""
+        more = Series.of(new, what, whole=False)
         index = None
+        if _dated(self.index) and more.index is None:
+            raise InvalidInputError(
+                f"{what} must have dates, after {day_name(self.index[-1])}, as those before them have: give a "
+                "pandas Series"
+            )
         if self.index is not None and more.index is not None:
+            if _kind(more.index) != _kind(self.index):
+                raise InvalidInputError(
+                    f"{what} are indexed by {_kind(more.index)}, those before them by {_kind(self.index)}: "
+                    "convert the index of one of them"
+                )
             if not more.index[0] > self.index[-1]:
                 raise InvalidInputError(
-                    f"the new returns start at {more.index[0]}, which is not after {self.index[-1]}"
+                    f"{what} start at {more.index[0]}, which is not after {self.index[-1]}"
                 )
             index = self.index.append(more.index)
         return Series(frozen(np.concatenate([self.values, more.values])), index, self.name)
@@ -128,12 +138,54 @@ def advise_on_scale(series: Series) -> None:
     if SCALES[0] <= variance < SCALES[1]:
         return
     factor = 10.0 ** -round(math.log10(math.sqrt(variance)))
-    level = 2
-    while str(sys._getframe(level - 1).f_globals.get("__name__")).startswith("mgvbp."):
-        level += 1
-    warnings.warn(
+    warn_user(
         f"{series.name} has the variance {variance:.3g}; numbers around 1 are easier to read and to put a prior "
         f"on: fit {factor:g} * returns instead",
         ScaleWarning,
-        stacklevel=level,
     )
+
+
+def _numbers(data: Any, what: str) -> Array:
+    """``data`` as floats; complex numbers, truth values and numbers in quotes are none."""
+    try:
+        given = np.asarray(data)
+        others = (str, bytes, bool, np.bool_, complex)
+        if given.dtype.kind in "fiu" or (
+            given.dtype.kind == "O" and not any(isinstance(entry, others) for entry in given.flat)
+        ):
+            return np.asarray(data, dtype=np.float64)
+        kind = f" of {given.dtype}"
+    except (TypeError, ValueError):
+        kind = ""
+    raise InvalidTypeError(f"{what} must be numbers; got {type(data).__name__}{kind}")
+
+
+# --- the index ----------------------------------------------------------------------------------------
+
+
+def _dated(index: Any) -> bool:
+    return index is not None and index.inferred_type in DATES
+
+
+def _kind(index: Any) -> str:
+    """What can be put in one order, in words."""
+    detail = getattr(index, "tz", None) or (index.freqstr if index.inferred_type == "period" else "")
+    return f"{index.inferred_type} [{detail}]" if detail else str(index.inferred_type)
+
+
+def _check_order(index: Any, what: str) -> None:
+    """Dates must increase, and each must be there once."""
+    if index.hasnans:
+        raise InvalidInputError(
+            f"{what} has {int(index.isna().sum()):,} days without a date: drop them first"
+        )
+    if not index.is_unique:
+        twice = index[index.duplicated()]
+        raise InvalidInputError(
+            f"{what} has {len(twice):,} dates that were there before, the first of them {day_name(twice[0])}: keep one "
+            "of each, as with returns[~returns.index.duplicated()]"
+        )
+    if not index.is_monotonic_increasing:
+        raise InvalidInputError(
+            f"the dates of {what} are not in order: sort them, as with returns.sort_index()"
+        )
