@@ -17,6 +17,7 @@ from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, ScaleWarning, d
 from mgvbp.errors import DivergenceError, NonFiniteWarning
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood
 from mgvbp.volatility.forecast import forecast, last_days
+from mgvbp.volatility.result import estimate
 from mgvbp.volatility.risk import mixture_quantile
 
 SP500 = 100.0 * sp500.load()["Adj Close"].pct_change().dropna()
@@ -133,6 +134,19 @@ def test_only_estimates_on_the_edge_have_no_standard_error():
     assert 0 < len(at_zero) < len(ml.params)
     assert {name for name, error in ml.std_errors.items() if np.isnan(error)} == at_zero
     assert {name for name, error in ml.robust_std_errors.items() if np.isnan(error)} == at_zero
+
+
+def test_the_best_of_several_searches_is_the_estimate(result):
+    far = result.ml.psi + 3.0 * np.eye(len(result.ml.psi))[1]
+    both = estimate(result.likelihood, far, result.ml.psi)
+    assert both.log_likelihood == pytest.approx(result.ml.log_likelihood, abs=1e-6)
+    assert both.converged
+
+
+def test_a_search_that_did_not_arrive_says_so(result):
+    ml = dataclasses.replace(result.ml, converged=False)
+    assert "at its maximum" in result.summary()
+    assert "where the search for its maximum ended" in dataclasses.replace(result, ml=ml).summary()
 
 
 @pytest.mark.parametrize("shift", [150.0, -500.0])

@@ -49,9 +49,10 @@ class Estimates:
         posterior, ml = self.posterior, self.ml
         gap = "" if posterior.gap is None else f", expected gap {posterior.gap:.3f} nats"
         state = "converged" if posterior.converged else f"NOT converged: {posterior.stop_reason}"
+        where = "at its maximum" if ml.converged else "where the search for its maximum ended"
         return [
             f"lower bound {posterior.lower_bound:.3f}{gap}, {posterior.n_evaluations:,} evaluations, {state}",
-            f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {ml.log_likelihood:.3f} at its maximum; "
+            f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {ml.log_likelihood:.3f} {where}; "
             f"AIC {ml.aic:.2f}, BIC {ml.bic:.2f}",
         ]
 

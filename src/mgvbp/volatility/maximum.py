@@ -52,9 +52,7 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
         options={"gtol": 1e-4, "maxiter": 100},
     )
     value, _, hessian = differences.at(found.x)
-    return Maximum(
-        start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success)
-    )
+    return Maximum(start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success))
 
 
 class Differences:

@@ -177,7 +177,8 @@ def fit_volatility(
         return likelihood(theta) + log_prior(prior, theta)
 
     grid = likelihood.model.starts(likelihood)
-    mode = maximise(log_posterior, grid[np.nanargmax(log_posterior(grid))], likelihood.scale)
+    best, likeliest = (int(np.nanargmax(f(grid))) for f in (log_posterior, likelihood))
+    mode = maximise(log_posterior, grid[best], likelihood.scale)
     posterior = fit(
         likelihood,
         prior,
@@ -188,13 +189,14 @@ def fit_volatility(
         rng=rng,
         progress=progress,
     )
-    return VolatilityResult(likelihood, prior, posterior, estimate(likelihood, mode.point))
+    starts = [mode.point, *grid[[likeliest]]] if likeliest != best else [mode.point]
+    return VolatilityResult(likelihood, prior, posterior, estimate(likelihood, *starts))
 
 
-def estimate(likelihood: Likelihood, start: Array) -> MaximumLikelihood:
-    """The maximum likelihood estimate, from a point near it."""
-    found = maximise(likelihood, start, likelihood.scale)
-    return MaximumLikelihood(likelihood, found.point, found.value, found.hessian)
+def estimate(likelihood: Likelihood, *starts: Array) -> MaximumLikelihood:
+    """The maximum likelihood estimate: the best of those from each start."""
+    found = max((maximise(likelihood, start, likelihood.scale) for start in starts), key=lambda m: m.value)
+    return MaximumLikelihood(likelihood, found.point, found.value, found.hessian, found.converged)
 
 
 def curvature_variance(hessian: Array, scale: Array) -> Array:
