@@ -11,6 +11,7 @@ import pytest
 
 from mgvbp import Gaussian
 from mgvbp.experiments import har, volatility
+from mgvbp.experiments.common import divergence
 from mgvbp.experiments.spec import Outcome, Row, reference
 from mgvbp.models import HAR
 from mgvbp.volatility import GARCH
@@ -78,8 +79,9 @@ def test_quadrature_is_exact_for_a_quadratic(dim):
     rng = np.random.default_rng(dim)
     A = rng.normal(size=(dim, dim))
     q = Gaussian(rng.normal(size=dim), variance=A @ A.T + np.eye(dim))
-    found = volatility.exact_bound(lambda x: -0.5 * (x**2).sum(axis=1), q)
-    expected = -0.5 * (q.mean @ q.mean + np.trace(q.covariance)) - volatility.divergence(q)
+    prior = Gaussian(variance=5.0, dim=dim)
+    found = volatility.exact_bound(lambda x: -0.5 * (x**2).sum(axis=1), prior, q)
+    expected = -0.5 * (q.mean @ q.mean + np.trace(q.covariance)) - divergence(q, prior)
     assert found == pytest.approx(expected)
 
 

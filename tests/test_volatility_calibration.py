@@ -36,6 +36,7 @@ def ranks(model, seed):
     return np.array(found)
 
 
+@pytest.mark.filterwarnings("ignore::mgvbp.ScaleWarning")  # some draws from the prior are small
 @pytest.mark.parametrize(("model", "seed"), [(GARCH(1, 1), 1), (GJR(1, 1, 1), 2)], ids=["GARCH", "GJR"])
 def test_ranks_of_the_persistence_are_uniform(model, seed):
     """Each of two tests at the level 0.5%: 1% for the model."""

@@ -12,8 +12,9 @@ import numpy as np
 import mgvbp
 from mgvbp import datasets
 from mgvbp.experiments import mcmc, volatility
+from mgvbp.experiments.common import ARRIVED, METHODS, PRIOR_VARIANCE, Array, linear_lower_bound, quietly
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
-from mgvbp.experiments.volatility import METHODS, Array, Path, divergence, noisy_table, quietly, summary
+from mgvbp.experiments.volatility import Path, noisy_table, summary
 from mgvbp.models import HAR
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ NUM_DRAWS = 50
 INITIAL_VARIANCE = 0.01
 SHRINKAGE = 0.95
 """The authors start at this share of the maximum likelihood estimate."""
-SETTINGS: dict[
-    str, Any
-] = {  # what the authors ran; the text says 150 draws, 1,000 iterations, decay after 750
+SETTINGS: dict[str, Any] = {
     "momentum": 0.4,
     "clip_natural_gradient": 50_000.0,
     "clip_initial": 1000.0,
@@ -34,6 +33,7 @@ SETTINGS: dict[
     "window": 31,
     "patience": 300,
 }
+"""What the authors ran; the text says 150 draws, 1,000 iterations, decay after 750."""
 OWN: dict[str, dict[str, float]] = {
     "MGVBP": {"step_size": 0.002, "precision_scale": 2.0},
     "MGVB": {"step_size": 0.001, "precision_scale": 1.0},
@@ -67,7 +67,7 @@ class Target:
     @property
     def prior(self) -> mgvbp.Gaussian:
         """N(0, 5 I) on (β, log σ)."""
-        return mgvbp.Gaussian(variance=volatility.PRIOR_VARIANCE, dim=5)
+        return mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=5)
 
     def report(self, theta: Array) -> dict[str, Array]:
         """All that the tables say of points θ, (S, 5) -> (S,) each; QLIKE is that of volatilities, times 100."""
@@ -88,17 +88,8 @@ class Target:
         return np.append(beta, 0.5 * np.log(np.sum((y - X @ beta) ** 2) / (len(y) - 4)))
 
     def exact_bound(self, q: mgvbp.Gaussian) -> float:
-        """The lower bound at q in closed form.
-
-        Weighting q by exp(−2ψ) shifts the mean of β by −2 Cov(β, ψ) and leaves its covariance alone:
-        E[exp(−2ψ) ‖y − Xβ‖²] = exp(−2μ_ψ + 2σ²_ψ) (‖y − X(μ_β − 2 Cov(β, ψ))‖² + tr(XᵀX Σ_β)).
-        """
-        X, y, mean, covariance = self.model.X, self.model.y, q.mean, q.covariance
-        residual = y - X @ (mean[:4] - 2.0 * covariance[:4, 4])
-        squares = residual @ residual + np.einsum("ni,ij,nj->", X, covariance[:4, :4], X)
-        weight = np.exp(-2.0 * mean[4] + 2.0 * covariance[4, 4])
-        likelihood = -len(y) * (0.5 * np.log(2.0 * np.pi) + mean[4]) - 0.5 * weight * squares
-        return float(likelihood) - divergence(q)
+        """The lower bound at q in closed form."""
+        return linear_lower_bound(self.model, self.prior, q)
 
 
 @cache
@@ -126,8 +117,8 @@ def fit_named(
 ) -> Any:
     """A run from the authors' start."""
     estimator, family = VARIANTS[variant]
-    return quietly(
-        lambda: mgvbp.fit(
+    with quietly():
+        return mgvbp.fit(
             at.model,
             at.prior,
             method=METHODS[method](**settings),
@@ -140,7 +131,6 @@ def fit_named(
             rng=seed,
             callback=callback,
         )
-    )
 
 
 def run_named(seed: int, method: str, variant: str, replications: int) -> Outcome:
@@ -177,7 +167,7 @@ def run_fair(seed: int, method: str, variant: str, budget: int) -> Outcome:
     def arrived(seen: Any) -> bool:
         if seen.iteration % volatility.EVERY == 1 and "arrival" not in values:
             gap = optimum - at.exact_bound(seen.gaussian)
-            if gap <= volatility.ARRIVED:
+            if gap <= ARRIVED:
                 values["arrival"] = float(seen.iteration)
         return "arrival" in values
 
@@ -348,7 +338,7 @@ def race(outcomes: Mapping[str, Outcome]) -> Table:
             rows.append(Row(VARIANTS[variant][1], arrivals))
     return Table(
         "iterations",
-        f"HAR: iterations until the bound is within {volatility.ARRIVED} nats of the exact optimum",
+        f"HAR: iterations until the bound is within {ARRIVED} nats of the exact optimum",
         dict.fromkeys(METHODS, 0.0),
         rows,
         decimals=0,

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mgvbp
 from mgvbp import datasets
+from mgvbp.experiments import common
+from mgvbp.experiments.common import PRIOR_VARIANCE, Array
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
 from mgvbp.models import LinearRegression, LogisticRegression
 from mgvbp.volatility import GARCH, GJR, VolatilityModel
@@ -19,14 +20,8 @@ from mgvbp.volatility import GARCH, GJR, VolatilityModel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-
-METHODS: dict[str, type[mgvbp.MGVB | mgvbp.MGVBP | mgvbp.QBVI]] = {
-    "MGVB": mgvbp.MGVB,
-    "MGVBP": mgvbp.MGVBP,
-    "QBVI": mgvbp.QBVI,
-}
-PRIOR_VARIANCE = 5.0
+METHODS = {name: common.METHODS[name] for name in ("MGVB", "MGVBP", "QBVI")}
+"""In the order of the paper's tables."""
 SETTINGS: dict[str, Any] = {"step_size": 1e-4, "decay_after": None, "momentum": 0.4, "precision_scale": 2.0}
 """Steps so short that the state hardly moves: each method repeats the work of one iteration, none is halved."""
 NUM_DRAWS, NUM_DRAWS_NPAR = 75, 100

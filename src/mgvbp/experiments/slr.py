@@ -14,24 +14,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mgvbp
 from mgvbp.experiments import mcmc
+from mgvbp.experiments.common import ARRIVED, PRIOR_VARIANCE, Array
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-
 UPDATES = {"MGVB": 2.0, "MGVB rev.": 1.0}
 """The scale of the gradient of Σ, in units of the Riemannian one."""
 STEP_SIZES = (0.02, 0.05, 0.1)
-PRIOR_VARIANCE = 5.0
 INITIAL_VARIANCE = 0.01
-ARRIVED = 0.05
-"""Nats of divergence that count as arrived."""
 NAMES = ("intercept", "slope")
 COLUMNS = {
     "intercept": 0.0,

@@ -8,24 +8,20 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mgvbp
 from mgvbp import datasets
-from mgvbp.experiments.labour import PRIOR_VARIANCE, exact_lower_bound
+from mgvbp.experiments.common import ARRIVED, PRIOR_VARIANCE, Array
+from mgvbp.experiments.labour import exact_lower_bound, measures
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
 from mgvbp.models import LogisticRegression
 from mgvbp.volatility import GARCH, Likelihood
-
-Array = NDArray[np.float64]
 
 BLOCKS, SLOW_BLOCKS, BLOCK, QUICK = 10, 1, 20, 4
 """Cells of a row of `auto` and of a method that takes seconds a run; runs of a cell, and of a quick one.
 
 The paper says 200 runs, its authors' files for Labour have 20: so many take minutes, 200 would take hours.
 """
-ARRIVED = 0.05
-"""Nats from the exact optimum within which a run has arrived."""
 DAYS = 1689
 """Training days that the paper prints, nine fewer than its other tables have."""
 
@@ -105,17 +101,9 @@ LONGER = "MGVBP, Labour's clip and iterations"
 
 def classification(model: LogisticRegression, mean: Array) -> dict[str, float]:
     """Accuracy, macro-averaged precision and recall, and the F1 of these two, in per cent."""
-    labels, found = model.y == 1.0, model.X @ mean > 0.0
-    truth, calls = np.array([labels, ~labels]), np.array([found, ~found])
-    hits = np.count_nonzero(truth & calls, axis=1)
-    precision = 100.0 * float(np.mean(hits / np.maximum(np.count_nonzero(calls, axis=1), 1)))
-    recall = 100.0 * float(np.mean(hits / np.count_nonzero(truth, axis=1)))
-    return {
-        "accuracy": 100.0 * float(hits.sum()) / len(labels),
-        "precision": precision,
-        "recall": recall,
-        "F1": 2.0 * precision * recall / (precision + recall),
-    }
+    names = "accuracy", "precision", "recall", "F1"
+    shares = measures(model.X, model.y, mean)
+    return {name: 100.0 * share for name, share in zip(names, shares, strict=True)}
 
 
 def quadrature(model: Likelihood, prior: mgvbp.Gaussian, q: mgvbp.Gaussian, order: int = 11) -> float:
