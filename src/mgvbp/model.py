@@ -25,6 +25,7 @@ class Model:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from scipy.stats import norm
     >>> from mgvbp.transforms import Positive, Real
     >>> y = np.array([0.3, 1.1, 0.4])
