@@ -426,8 +426,8 @@ def test_max_evaluations_one_draw_at_a_time():
 
 
 def test_the_default_limit():
-    """100 draws a coefficient of the full quadratic, and 1000."""
-    assert Auto().start(3).max_evaluations == Auto().start(3, family="diagonal").max_evaluations == 2000
+    """100 draws a coefficient of the full quadratic, and 3000."""
+    assert Auto().start(3).max_evaluations == Auto().start(3, family="diagonal").max_evaluations == 4000
 
 
 def test_max_iterations():

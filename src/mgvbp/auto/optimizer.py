@@ -67,7 +67,7 @@ class AutoOptimizer:
     family : {"full", "diagonal"} or BlockDiagonal
     initial_mean, initial_variance : as for `Optimizer`
     max_evaluations : int, optional
-        Never exceeded; by default 100 per coefficient, and 1000.
+        Never exceeded; by default 100 per coefficient, and 3000.
     rng : int or numpy.random.Generator
     """
 
@@ -91,7 +91,7 @@ class AutoOptimizer:
         self.least = count + max(6, math.ceil((DRAWS_PER_COEFFICIENT - 1.0) * count))
         self._enough = max(30.0, 2.0 * count)  # fewer draws do not show the tails that a certificate needs
         if max_evaluations is None:
-            max_evaluations = 100 * count + 1000
+            max_evaluations = 100 * count + 3000
         self.max_evaluations = positive_integer(max_evaluations, "max_evaluations", least=2)
         mean, factor, *_ = initial_frame(self.family, self.prior, initial_mean, initial_variance)
         self._q = Gaussian.from_factor(mean, factor, self.family)
