@@ -192,7 +192,7 @@ def run_mcmc(seed: int, steps: int) -> Outcome:
     chains = mcmc.sample(lambda theta: at.model(theta) + prior.log_density(theta), around, seed, steps=steps)
     draws = chains.flat[np.random.default_rng(seed).integers(len(chains.flat), size=volatility.DRAWS)]
     values = summary(at.report, chains.flat.mean(axis=0), draws)
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     settings = {"sampler": "emcee", "walkers": chains.draws.shape[0], "steps": steps}
     return Outcome(values, settings=settings, n_evaluations=chains.draws.shape[0] * (steps + 1))
 

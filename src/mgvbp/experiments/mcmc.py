@@ -27,6 +27,11 @@ class Chains:
         return self.draws.reshape(-1, self.draws.shape[2])
 
     @property
+    def diagnostics(self) -> dict[str, float]:
+        """The worst R-hat and effective sample size, for tables."""
+        return {"R-hat": float(self.rhat.max()), "ESS": float(self.ess.min())}
+
+    @property
     def mcse(self) -> Array:
         """Monte Carlo standard errors of the means, (d,)."""
         return np.asarray(self.flat.std(axis=0, ddof=1) / np.sqrt(self.ess))

@@ -125,7 +125,7 @@ def sample(seed: int, steps: int = 4000) -> Outcome:
     line = Line(seed)
     chains = mcmc.sample(line.log_posterior, line.posterior, seed, steps, walkers=20)
     values = line.values(chains.flat.mean(axis=0), np.cov(chains.flat.T))
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     return Outcome(values, {}, {"method": "MCMC", "steps": steps, "walkers": 20}, 20 * steps)
 
 

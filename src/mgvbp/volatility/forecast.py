@@ -158,7 +158,7 @@ def _continue(
     nu = None if past.nu is None else np.tile(past.nu, each)
     shocks = standard_shocks(days, number, nu, rng).reshape(days, each, draws)
     variance, residuals = (array.reshape(days, number) for array in model.onward(likelihood, past, shocks))
-    m = np.tile(np.array([past.values[name] for name in model.mean.names]).reshape(-1, draws), each)
+    m = np.tile(model.mean.coefficients(past.values), each)
     lags = max(1, model.mean.lags)
     returns, location = np.empty((lags + days, number)), np.empty((days, number))
     returns[:lags] = likelihood.series.values[-lags:, None]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms import Real
+from mgvbp.volatility.risk import standard_log_density
 from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class Likelihood:
     def pointwise(self, theta: ArrayLike) -> Array:
         """The log-likelihood of each return, (S, d) -> (S, n_obs)."""
         paths = self.paths(theta)
-        square, variance = paths.residuals[self.first :] ** 2, paths.variance[self.first : -1]
-        return log_densities(square, variance, paths.nu).T
+        sigma = np.sqrt(paths.variance[self.first : -1])
+        return (standard_log_density(paths.residuals[self.first :] / sigma, paths.nu) - np.log(sigma)).T
 
     def paths(self, theta: ArrayLike) -> Paths:
         """Means, variances and residuals of every day at each row of ``theta``."""
@@ -126,19 +126,7 @@ class Likelihood:
 
     def _coefficients(self, values: dict[str, Array]) -> tuple[Array, Array]:
         """Those of the mean (m, S), and those of the variance (k, S)."""
-        names = self.model.mean.names
-        size = len(next(iter(values.values())))
-        mean = np.array([values[name] for name in names]) if names else np.empty((0, size))
-        return mean, self.model.coefficients(values)
+        return self.model.mean.coefficients(values), self.model.coefficients(values)
 
     def __repr__(self) -> str:
         return f"Likelihood({self.model!r}, {self.n_obs:,} returns)"
-
-
-def log_densities(square: Array, variance: Array, nu: Array | None) -> Array:
-    """Log densities of residuals with these squares and variances: normal, or Student t of that variance."""
-    if nu is None:
-        return np.asarray(-0.5 * (np.log(2.0 * np.pi) + np.log(variance) + square / variance))
-    constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * (nu - 2.0))
-    tail = 0.5 * (nu + 1.0) * np.log1p(square / (variance * (nu - 2.0)))
-    return np.asarray(constant - 0.5 * np.log(variance) - tail)

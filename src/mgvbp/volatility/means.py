@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,11 @@ class Mean:
             return y, np.empty((len(y), 0))
         past = [values[self.lags - k : len(values) - k] for k in range(1, self.lags + 1)]
         return y, np.column_stack([np.ones(len(y)), *past])
+
+    def coefficients(self, values: Mapping[str, Array]) -> Array:
+        """The coefficients m, (m, S), from the values of all parameters, each (S,)."""
+        size = len(next(iter(values.values())))
+        return np.array([values[name] for name in self.names]).reshape(-1, size)
 
     def step(self, coefficients: Array, past: Array) -> Array:
         """The mean of the next return, (S,), for coefficients (m, S) after returns (lags or more, S)."""

@@ -166,7 +166,7 @@ class VolatilityModel(ABC):
         arrays = self.parameters.constrain(psi[None])
         shocks = standard_shocks(BURN_IN + positive_integer(days, "days"), 1, arrays.get("nu"), rng)
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
-        m = np.array([arrays[name] for name in self.mean.names]).reshape(-1, 1)
+        m = self.mean.coefficients(arrays)
         returns = np.zeros((self.mean.lags + days, 1))
         for t, residual in enumerate(residuals, start=self.mean.lags):
             returns[t] = self.mean.step(m, returns[:t] if t else returns[:1]) + residual

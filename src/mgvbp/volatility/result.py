@@ -177,7 +177,8 @@ def fit_volatility(
         return likelihood(theta) + log_prior(prior, theta)
 
     grid = likelihood.model.starts(likelihood)
-    best, likeliest = (int(np.nanargmax(f(grid))) for f in (log_posterior, likelihood))
+    values = likelihood(grid)
+    best, likeliest = int(np.nanargmax(values + log_prior(prior, grid))), int(np.nanargmax(values))
     mode = maximise(log_posterior, grid[best], likelihood.scale)
     posterior = fit(
         likelihood,

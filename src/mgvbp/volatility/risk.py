@@ -46,7 +46,7 @@ def mixture_log_density(x: ArrayLike, mu: ArrayLike, sigma: ArrayLike, nu: Array
     array([  -1.2066, -202.3052])
     """
     points, mu, sigma, nu = _checked("x", x, mu, sigma, nu)
-    terms = _log_density((points - mu) / sigma, nu) - np.log(sigma)
+    terms = standard_log_density((points - mu) / sigma, nu) - np.log(sigma)
     return np.asarray(logsumexp(terms, axis=-1) - math.log(terms.shape[-1]))
 
 
@@ -75,7 +75,7 @@ def mixture_tail_mean(p: ArrayLike, mu: ArrayLike, sigma: ArrayLike, nu: ArrayLi
     levels, mu, sigma, nu = _checked_levels(p, mu, sigma, nu)
     z = (_solve(levels, mu, sigma, nu)[..., None] - mu) / sigma
     weight = 1.0 if nu is None else (nu - 2.0 + z**2) / (nu - 1.0)
-    parts = mu * _cdf(z, nu) - sigma * weight * np.exp(_log_density(z, nu))
+    parts = mu * _cdf(z, nu) - sigma * weight * np.exp(standard_log_density(z, nu))
     return np.asarray(parts.mean(axis=-1) / levels[..., 0])
 
 
@@ -103,7 +103,7 @@ def _solve(levels: Array, mu: Array, sigma: Array, nu: Array | None) -> Array:
     for _ in range(ROUNDS):
         z = (x[..., None] - mu) / sigma
         probability = _cdf(z, nu).mean(axis=-1)
-        density = (np.exp(_log_density(z, nu)) / sigma).mean(axis=-1)
+        density = (np.exp(standard_log_density(z, nu)) / sigma).mean(axis=-1)
         low, high = np.where(probability <= level, x, low), np.where(probability >= level, x, high)
         newton = x - np.log(probability / level) * probability / density
         good = (newton >= low) & (newton <= high) & (np.abs(newton - x) <= 0.5 * last)
@@ -122,7 +122,8 @@ def _cdf(z: Array, nu: Array | None) -> Array:
     return np.asarray(ndtr(z) if nu is None else stdtr(nu, z * np.sqrt(nu / (nu - 2.0))))
 
 
-def _log_density(z: Array, nu: Array | None) -> Array:
+def standard_log_density(z: Array, nu: Array | None) -> Array:
+    """Log density of errors with variance 1: standard normal, or Student t of ``nu`` degrees of freedom."""
     if nu is None:
         return -0.5 * (LOG_2PI + z**2)
     constant = -betaln(0.5 * nu, 0.5) - 0.5 * np.log(nu - 2.0)

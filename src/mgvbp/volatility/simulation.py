@@ -16,11 +16,10 @@ import numpy as np
 from mgvbp._linalg import Array
 from mgvbp.checks import as_floats, as_generator, positive_integer
 from mgvbp.errors import InvalidInputError
+from mgvbp.volatility.filters.startup import MEAN_ABSOLUTE
 
 BURN_IN = 1000
 """Days before a series that are dropped; a persistence of 0.99 has left 4e-5 of the start by then."""
-MEAN_ABS = math.sqrt(2.0 / math.pi)
-"""E|z| of a standard normal z; EGARCH subtracts it whatever the errors' distribution, as `arch` does."""
 
 Orders = tuple[int, int, int]
 Paths = tuple[Array, Array]
@@ -139,10 +138,10 @@ def simulate_egarch(
     omega, alpha, gamma, beta = _parts(orders, coefficients, residuals, variance)
     log_h = np.empty((len(shocks), *np.broadcast_shapes(shocks.shape[1:], omega.shape, residuals.shape[1:])))
     z = residuals / np.sqrt(variance)
-    past_sizes, past_z, past_log_h = map(_latest_first, (np.abs(z) - MEAN_ABS, z, np.log(variance)))
+    past_sizes, past_z, past_log_h = map(_latest_first, (np.abs(z) - MEAN_ABSOLUTE, z, np.log(variance)))
     for t, shock in enumerate(shocks):
         log_h[t] = omega + _sum(alpha, past_sizes) + _sum(gamma, past_z) + _sum(beta, past_log_h)
-        past_sizes.appendleft(np.abs(shock) - MEAN_ABS)
+        past_sizes.appendleft(np.abs(shock) - MEAN_ABSOLUTE)
         past_z.appendleft(shock)
         past_log_h.appendleft(log_h[t])
     return np.exp(log_h), np.exp(0.5 * log_h) * shocks

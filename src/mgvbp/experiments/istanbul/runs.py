@@ -136,7 +136,7 @@ def run_mcmc(seed: int, steps: int) -> Outcome:
     values = moments(draws.mean(axis=0), np.cov(draws.T), sigma) | performance(
         draws[:, :-1].mean(axis=0), sigma
     )
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     return Outcome(values, settings={"sampler": "emcee", "steps": steps}, n_evaluations=len(draws) * 5 // 4)
 
 

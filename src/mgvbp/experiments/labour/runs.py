@@ -179,7 +179,7 @@ def run_mcmc(seed: int, steps: int = 20_000, walkers: int = 40) -> Outcome:
     start = mgvbp.fit(model, prior, rng=seed)
     chains = mcmc.sample(lambda theta: model(theta) + prior.log_density(theta), start, seed, steps, walkers)
     values = problem().values(chains.flat.mean(axis=0), np.cov(chains.flat.T))
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     values |= {f"mcse {b}": float(error) for b, error in zip(BETAS, chains.mcse, strict=True)}
     curves: dict[str, list[float]] = {}
     for i, b in enumerate(SHOWN):

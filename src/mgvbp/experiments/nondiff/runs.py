@@ -177,7 +177,7 @@ def run_mcmc(seed: int, form: str, number: int, steps: int) -> Outcome:
         lambda theta: at.model(theta) + PRIOR.log_density(theta), around, seed, steps, 2 * DIM + 20
     )
     values = performance(at, chains.flat.mean(axis=0))
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     return Outcome(
         values, settings={"sampler": "emcee", "steps": steps}, n_evaluations=len(chains.flat) * 5 // 4
     )

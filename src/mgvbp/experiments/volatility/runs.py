@@ -145,7 +145,7 @@ def run_mcmc(seed: int, model: str, steps: int) -> Outcome:
     chains = mcmc.sample(log_density, around, seed, steps=steps, walkers=walkers)
     draws = chains.flat[np.random.default_rng(seed).integers(len(chains.flat), size=DRAWS)]
     values = summary(at.report, chains.flat.mean(axis=0), draws)
-    values |= {"R-hat": float(chains.rhat.max()), "ESS": float(chains.ess.min())}
+    values |= chains.diagnostics
     settings = {"sampler": "emcee", "walkers": walkers, "steps": steps}
     return Outcome(values, densities(at.model, chains.flat), settings, walkers * (steps + 1))
 

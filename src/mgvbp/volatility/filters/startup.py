@@ -13,7 +13,7 @@ from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError
 
 MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
-"""E|z| of a standard normal z."""
+"""E|z| of a standard normal z; EGARCH subtracts it whatever the errors' distribution, as `arch` does."""
 DECAY, WINDOW = 0.94, 75
 """The weights 0.94^t of the first 75 days, from which arch casts back."""
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
