@@ -17,6 +17,7 @@ from mgvbp import (
     DivergenceError,
     Full,
     Gaussian,
+    Gradient,
     InvalidInputError,
     Regression,
     Score,
@@ -46,10 +47,17 @@ def log_likelihood(theta):
     return (Y * log_expit(eta) + (1 - Y) * log_expit(-eta)).sum(axis=1)
 
 
-def sample_at(q, eps, prior=PRIOR, function=log_likelihood):
+def gradient(theta):
+    return (Y - expit(theta @ X.T)) @ X
+
+
+def sample_at(q, eps, prior=PRIOR, function=log_likelihood, slope=gradient):
     theta = q.mean + q.family.from_frame(q.factor, eps)
     log_prior = np.zeros(len(eps)) if prior is None else prior.log_density(theta)
-    return Sample(eps, function(theta), log_prior, q.log_density_in_frame(eps))
+    gradients = None
+    if theta.shape[1] == 2 or slope is not gradient:
+        gradients = slope(theta) + (0.0 if prior is None else (prior.mean - theta) @ prior.precision)
+    return Sample(eps, function(theta), log_prior, q.log_density_in_frame(eps), gradients)
 
 
 def grid(nodes=60):
@@ -101,7 +109,7 @@ LIMIT = norm.isf(LEVEL / (2 * NUM_TESTS))
 def batches(q, draws, replications, num_draws, rng):
     """Independent samples; the model is evaluated once for all of them."""
     eps = np.concatenate([SAMPLERS[draws](rng, num_draws, 2) for _ in range(replications)])
-    parts = (part.reshape(replications, num_draws, *part.shape[1:]) for part in sample_at(q, eps))
+    parts = (part.reshape(replications, num_draws, *part.shape[1:]) for part in sample_at(q, eps)[:5])
     return [Sample(*rows) for rows in zip(*parts, strict=True)]
 
 
@@ -155,6 +163,15 @@ def test_constants_from_the_same_draws_bias_and_the_test_sees_it(family, target)
     # at least the mean's and the precision's gradients each
     assert z[:2].max() > LIMIT
     assert z[2:].max() > LIMIT
+
+
+@pytest.mark.parametrize("draws", SAMPLERS)
+@pytest.mark.parametrize("constants", [no_constants, previous_constants])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradient_without_a_regression_is_unbiased(family, draws, constants):
+    """Two draws do not determine a regression, which takes d + 2."""
+    rows = replicate(family, Gradient(), draws, constants, num_draws=2)
+    assert np.abs(z_scores(rows, family)).max() < LIMIT
 
 
 def test_constants_are_carried_to_the_next_iteration_only():
@@ -234,6 +251,9 @@ class Quadratic:
     def __call__(self, theta):
         return 3.0 + theta @ self.b - 0.5 * np.einsum("si,ij,sj->s", theta, self.A, theta)
 
+    def gradient(self, theta):
+        return self.b - theta @ self.A
+
     def exact(self, q):
         """Whitened g, dense G and the lower bound E_q[log p] + entropy."""
         whitener = np.linalg.inv(q.family.dense_factor(q.factor))
@@ -273,6 +293,24 @@ def test_regression_is_exact_with_the_fewest_draws(name, draws):
     eps = SAMPLERS[draws](np.random.default_rng(5), num_draws, DIM)
     sample = sample_at(q, eps, None, quadratic)
     assert_exact(Regression().estimate(q, None, sample, None), quadratic, q)
+
+
+@pytest.mark.parametrize(
+    ("draws", "num_draws"), [("mc", DIM + 2), ("antithetic", 2 * DIM), ("sobol", DIM + 2)]
+)
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_gradient_is_exact_with_the_fewest_draws(name, draws, num_draws):
+    """For every family, also where the quadratic has more entries than it."""
+    q, quadratic = some_gaussian(STRUCTURES[name]), Quadratic(MASKS["full"])
+
+    def estimate(num_draws):
+        eps = SAMPLERS[draws](np.random.default_rng(5), num_draws, DIM)
+        sample = sample_at(q, eps, None, quadratic, quadratic.gradient)
+        return Gradient().estimate(q, None, sample, None)
+
+    assert_exact(estimate(num_draws), quadratic, q)
+    fewer = estimate(num_draws - 2)
+    assert np.abs(fewer.G - restricted(q.family, quadratic.exact(q)[1])).max() > 1e-3
 
 
 @pytest.mark.parametrize("draws", SAMPLERS)
@@ -351,13 +389,14 @@ def test_draws_that_do_not_determine_the_regression_are_refused():
 # --- (d) regression converges to the truth where the log density is not quadratic ---------------------
 
 
+@pytest.mark.parametrize("estimator", [Regression(), Gradient()], ids=["regression", "gradient"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_regression_converges_to_the_truth(name):
+def test_regression_converges_to_the_truth(name, estimator):
     """Root mean square errors at S, 16 S, 256 S fall by 4 each (S^-½); 2.5 is asserted (20 replications)."""
     expected = truth(approximation(FAMILIES[name]))
     errors = []
     for num_draws in (50, 800, 12_800):
-        rows = replicate(name, Regression(), "mc", no_constants, 20, num_draws)
+        rows = replicate(name, estimator, "mc", no_constants, 20, num_draws)
         errors.append(np.sqrt(np.mean((rows - expected) ** 2)))
     assert errors[0] > 2.5 * errors[1] > 2.5**2 * errors[2]
     assert errors[2] < 0.01
@@ -374,10 +413,11 @@ def test_noise_on_h_vanishes_at_a_gaussian_posterior_and_on_the_log_likelihood_d
     q = Gaussian(mean=mean, precision=precision)
     rng = np.random.default_rng(11)
 
-    def noise(estimator):
+    def noise(estimator, num_draws=40):
         control, rows = None, []
         for iteration in range(200):
-            sample = sample_at(q, SAMPLERS["mc"](rng, 40, DIM), prior, quadratic)
+            eps = SAMPLERS["mc"](rng, num_draws, DIM)
+            sample = sample_at(q, eps, prior, quadratic, quadratic.gradient)
             estimate = estimator.estimate(q, prior, sample, control)
             control = estimate.control
             if iteration:
@@ -386,6 +426,8 @@ def test_noise_on_h_vanishes_at_a_gaussian_posterior_and_on_the_log_likelihood_d
 
     assert noise(Score("h")).max() < 1e-11
     assert noise(Regression()).max() < 1e-11
+    assert noise(Gradient()).max() < 1e-11
+    assert noise(Gradient(), num_draws=3).max() < 1e-11
     assert noise(Score("loglik")).min() > 0.1
     # without its constant h is noisy too: c · mean(ε) is left
     assert noise(Score("h", control_variates=False)).min() > 0.1

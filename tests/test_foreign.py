@@ -458,7 +458,7 @@ def test_blocks(number):
     """They lie one behind the other, have the sizes that are compiled, and exceed the rows by 15 at most."""
     starts, sizes = zip(*blocks(number), strict=True)
     np.testing.assert_array_equal(starts, np.cumsum([0, *sizes[:-1]]))
-    assert set(sizes) <= set(SIZES)
+    assert set(sizes) <= {*SIZES, 1}
     assert number <= sum(sizes) < max(number, 1) + SIZES[-1]
     np.testing.assert_array_equal(filled(np.ones((2, 3)), 4), [[1.0] * 3] * 2 + [[0.0] * 3] * 2)
 

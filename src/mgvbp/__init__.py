@@ -20,14 +20,15 @@ from mgvbp.errors import (
     ScaleWarning,
     UnknownNameError,
 )
-from mgvbp.estimators import Regression, Score
+from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.fitting import fit
-from mgvbp.foreign import from_numpyro, from_pymc
+from mgvbp.foreign import from_jax, from_numpyro, from_pymc
 from mgvbp.gaussian import Gaussian
 from mgvbp.loading import load
 from mgvbp.marginal import Marginal
-from mgvbp.methods import MGVB, MGVBP, QBVI, Geodesic
+from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
+from mgvbp.minibatch import Minibatches
 from mgvbp.model import Model
 from mgvbp.optimizer import Optimizer, State
 from mgvbp.parameters import Parameters
@@ -41,6 +42,7 @@ __all__ = [
     "MGVB",
     "MGVBP",
     "QBVI",
+    "VOGN",
     "Auto",
     "BlockDiagonal",
     "ConvergenceWarning",
@@ -48,16 +50,19 @@ __all__ = [
     "Diagnosis",
     "Diagonal",
     "DivergenceError",
+    "EmpiricalFisher",
     "EvaluationError",
     "FileFormatError",
     "Full",
     "Gaussian",
     "Geodesic",
+    "Gradient",
     "InvalidInputError",
     "InvalidTypeError",
     "Marginal",
     "MgvbpError",
     "MgvbpWarning",
+    "Minibatches",
     "MissingDependencyError",
     "Model",
     "NonFiniteWarning",
@@ -73,6 +78,7 @@ __all__ = [
     "Trace",
     "UnknownNameError",
     "fit",
+    "from_jax",
     "from_numpyro",
     "from_pymc",
     "load",

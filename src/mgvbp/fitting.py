@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.auto import Auto, AutoOptimizer, MultiStart, affordable
-from mgvbp.checks import as_floats, positive_integer
+from mgvbp.checks import as_floats, one_of, positive_integer
 from mgvbp.errors import (
     ConvergenceWarning,
     InvalidInputError,
@@ -18,8 +20,9 @@ from mgvbp.errors import (
     NonFiniteWarning,
     warn_user,
 )
-from mgvbp.estimators import Estimator, resolve_estimator
+from mgvbp.estimators import Estimator
 from mgvbp.families import Family, resolve_family
+from mgvbp.foreign import from_jax
 from mgvbp.gaussian import Gaussian
 from mgvbp.loop import Callback, Patience, Run, Verdict, run
 from mgvbp.methods import Method, resolve_method
@@ -46,6 +49,7 @@ def fit(
     tol: float | None = None,
     starts: int | ArrayLike = 1,
     vectorized: bool = True,
+    grad: Callable[[Array], Any] | str | None = None,
     rng: int | np.random.Generator = 0,
     progress: bool = False,
     callback: Callback | None = None,
@@ -63,13 +67,14 @@ def fit(
         constrained scale (see `Parameters`).
     dim : int, optional
         The number of parameters, where neither their names, the prior nor ``initial_mean`` shows it.
-    method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic"}, Auto or Method
+    method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; ``MGVBP(step_size=..., ...)`` has others.
     family : {"full", "diagonal"} or BlockDiagonal
         The structure of the covariance; blocks by index or, for named parameters, by name.
-    estimator : {"auto", "h", "loglik", "regression"} or Estimator
-        How the named methods estimate gradients; ``auto`` is regression where it is affordable, else h.
+    estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
+        How the named methods estimate the gradients of the lower bound; ``auto`` is gradient where ``log_likelihood``
+        comes with its own, else regression where it is affordable, else h.
     draws : {"auto", "mc", "antithetic", "sobol"}
     num_draws : int, optional
         Draws an iteration, of the named methods.
@@ -86,6 +91,9 @@ def fit(
         ``initial_mean``, the others are drawn from the prior if that is Gaussian, else from the initial Gaussian.
     vectorized : bool
         Whether ``log_likelihood`` takes all draws at once.
+    grad : callable or "jax", optional
+        The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
+        a function that JAX can differentiate (`from_jax`). Models with a method ``value_and_grad`` bring their own.
     rng : int or numpy.random.Generator
     progress : bool
         Show a progress bar.
@@ -126,7 +134,11 @@ def fit(
     named = agreed_parameters(log_likelihood, prior) is not None
     if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
-    problem = Problem(log_likelihood, prior, 0 if dim is None else positive_integer(dim, "dim"), vectorized)
+    if isinstance(grad, str):
+        one_of(grad, ["jax"], "grad", " or a function")
+        log_likelihood, grad, vectorized = from_jax(log_likelihood, vectorized=vectorized), None, True
+    dim = 0 if dim is None else positive_integer(dim, "dim")
+    problem = Problem(log_likelihood, prior, dim, vectorized, grad)
     structure = resolve_family(family, problem.dim, problem.labels)
     limit = None if max_iterations is None else positive_integer(max_iterations, "max_iterations")
     start: dict[str, Any] = {
@@ -137,6 +149,11 @@ def fit(
     }
     default = Auto() if tol is None else Auto(tol)
     automatic = method if isinstance(method, Auto) else default if method == "auto" else None
+    if automatic is not None and problem.num_batches > 1:
+        raise InvalidInputError(
+            "method='auto' needs the same function at every iteration: with minibatches choose a named method, as "
+            "method='mgvbp', or leave batch_size out"
+        )
     if automatic is not None and affordable(structure):
         if (estimator, draws, num_draws) != ("auto", "auto", None):
             raise InvalidInputError(
@@ -146,7 +163,6 @@ def fit(
         return _fit_auto(problem, automatic, starts, start, limit, max_evaluations, progress, callback)
     if not isinstance(starts, int) or starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
-    gradients = resolve_estimator(estimator, structure, num_draws, draws)
     chosen = resolve_method("auto" if isinstance(method, Auto) else method)
     if automatic is not None:
         warn_user(
@@ -155,16 +171,17 @@ def fit(
             "family='diagonal' or BlockDiagonal, whose surfaces need fewer draws",
             ConvergenceWarning,
         )
-    optimizer = chosen.start(problem, estimator=gradients, draws=draws, num_draws=num_draws, **start)
+    optimizer = chosen.start(problem, estimator=estimator, draws=draws, num_draws=num_draws, **start)
     if max_evaluations is not None:
         name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
         positive_integer(max_evaluations, name, least=optimizer.num_draws)
     limit = limit or chosen.max_iterations
-    judge = Patience(chosen.window, chosen.patience)
+    # whole epochs, or the best iterate would be the one of the luckiest batches
+    window = problem.num_batches * math.ceil(chosen.window / problem.num_batches)
+    judge = Patience(window, chosen.patience)
+    evaluate = partial(problem.evaluate_at, needs=optimizer.estimator.needs)
     with progress_bar(progress, limit) as report:
-        outcome = run(
-            optimizer, problem.evaluate, judge, limit, max_evaluations or math.inf, callback, report
-        )
+        outcome = run(optimizer, evaluate, judge, limit, max_evaluations or math.inf, callback, report)
     name = type(chosen).__name__
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
         warn_user(
@@ -172,7 +189,7 @@ def fit(
             "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
             ConvergenceWarning,
         )
-    return _posterior(problem, outcome, name, gradients.name)
+    return _posterior(problem, outcome, name, optimizer.estimator.name)
 
 
 def _fit_auto(
@@ -200,10 +217,9 @@ def _fit_auto(
         bound = optimizer.lower_bound
         return Verdict(optimizer.gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
 
+    evaluate = partial(problem.evaluate_at, needs="values")
     with progress_bar(progress, None) as report:
-        outcome = run(
-            optimizer, problem.evaluate, judge, max_iterations or math.inf, math.inf, callback, report
-        )
+        outcome = run(optimizer, evaluate, judge, max_iterations or math.inf, math.inf, callback, report)
     if not outcome.converged:
         warn_user(
             f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "

@@ -128,6 +128,10 @@ class Gaussian:
         """`log_density` without its checks, for draws of our own."""
         return self.log_density_in_frame(self.family.to_frame(self.factor, theta - self.mean))
 
+    def grad_log_density(self, theta: Array) -> Array:
+        """The gradient ``−P(θ − μ)`` of the log density at each row of ``theta``, (S, d) -> (S, d)."""
+        return -self.family.times(self.factor, self.family.to_frame(self.factor, theta - self.mean))
+
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
         log_det = np.log(self.family.diagonal(self.factor)).sum()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.errors import ConvergenceWarning, DivergenceError
@@ -43,8 +42,9 @@ class AskTell(Protocol):
     def ask(self) -> Array:
         """Draws to evaluate."""
 
-    def tell(self, values: ArrayLike, /) -> Info:
-        """Take their values."""
+    @property
+    def tell(self) -> Callable[..., Info]:
+        """Takes their values, and the derivatives that it needs."""
 
 
 class Verdict(NamedTuple):
@@ -101,7 +101,7 @@ class Run(NamedTuple):
 
 def run(
     optimizer: AskTell,
-    evaluate: Callable[[Array], Array],
+    evaluate: Callable[[int, Array], tuple[Array, ...]],
     judge: Judge,
     max_iterations: float,
     max_evaluations: float,
@@ -119,10 +119,10 @@ def run(
         while not reason:
             q = optimizer.gaussian
             theta = optimizer.ask()
-            values = evaluate(theta)
-            evaluations += len(theta)
-            info = optimizer.tell(values)
             t = len(rows) + 1
+            evaluation = evaluate(t, theta)
+            evaluations += len(theta)
+            info = optimizer.tell(*evaluation)
             verdict = judge(t, q, info)
             rows.append(_row(info, verdict.smoothed, evaluations))
             report(t, verdict.smoothed, evaluations)

@@ -19,7 +19,15 @@ from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
 from mgvbp.families import Family, resolve_family
 from mgvbp.gaussian import Gaussian, checked_factor, frozen
-from mgvbp.problem import Prior, Problem, checked_values, log_prior, prior_and_dim
+from mgvbp.problem import (
+    Prior,
+    Problem,
+    checked_derivatives,
+    checked_values,
+    grad_log_prior,
+    log_prior,
+    prior_and_dim,
+)
 
 STREAM = 0x6D677662
 """Last word of every seed of ours, so that a user's ``default_rng(seed)`` draws something else."""
@@ -47,6 +55,10 @@ class Stepper(Protocol):
 
     def step(self, family: Family, frame: Frame, estimate: Estimate, t: int) -> Step:
         """Take step ``t`` from ``frame``."""
+
+    @property
+    def estimator(self) -> str:
+        """The name of the estimator that goes with it where none is chosen."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,7 @@ class Optimizer:
         The number of parameters (the values told are then those of the whole log density), a Gaussian prior
         (they are those of the log-likelihood), or a `Problem`, whose function is not called here.
     family : {"full", "diagonal"} or BlockDiagonal
-    estimator : {"auto", "h", "loglik", "regression"} or Estimator
+    estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
     draws : {"auto", "mc", "antithetic", "sobol"}
     num_draws : int, optional
         Draws per iteration, S.
@@ -126,8 +138,12 @@ class Optimizer:
         self.method = method
         self.prior, self.dim = prior_and_dim(target)
         self.family = resolve_family(family, self.dim, getattr(target, "labels", None))
-        self.estimator = resolve_estimator(estimator, self.family, num_draws, draws)
+        known = isinstance(target, Problem) and target.has_gradient
+        chosen = method.estimator if isinstance(estimator, str) and estimator == "auto" else estimator
+        self.estimator = resolve_estimator(chosen, self.family, num_draws, draws, known)
         self.estimator.check_prior(self.prior)
+        if isinstance(target, Problem):
+            target.require(self.estimator.needs)
         if num_draws is None:
             num_draws = self.estimator.default_draws(self.family)
         self.num_draws = num_draws = positive_integer(num_draws, "num_draws")
@@ -175,12 +191,22 @@ class Optimizer:
             self._asked = eps, mean + self.family.from_frame(factor, eps)
         return self._asked
 
-    def tell(self, values: ArrayLike) -> Info:
-        """Take the values (S,) of the draws last asked for and move one step."""
+    def tell(
+        self, values: ArrayLike, gradients: ArrayLike | None = None, squares: ArrayLike | None = None
+    ) -> Info:
+        """Take the values (S,) of the draws last asked for and move one step.
+
+        Estimators that need them are also told gradients (S, d), and squares (S, d); see `Problem.evaluate_at`.
+        """
         eps, theta = self._pending()
         q = self.gaussian
         log_likelihood = checked_values(values, theta, "log_likelihood")
         sample = Sample(eps, log_likelihood, log_prior(self.prior, theta), q.log_density_in_frame(eps))
+        if self.estimator.needs != "values":
+            slopes = checked_derivatives(gradients, theta, "grad") + grad_log_prior(self.prior, theta)
+            sample = sample._replace(gradients=slopes)
+        if self.estimator.needs == "squares":
+            sample = sample._replace(squares=checked_derivatives(squares, theta, "value_grad_and_squares"))
         sample, dropped = _finite(sample)
         if len(sample.eps) < 2:
             raise DivergenceError(
@@ -198,7 +224,8 @@ class Optimizer:
             error.theta = theta
             raise
         for array in (*frame, *(estimate.control or ())):
-            array.setflags(write=False)
+            if array is not None:
+                array.setflags(write=False)
         self.state = State(frame, t, self.state.key, estimate.control)
         self._asked = None
         gap = 0.5 * float(np.vdot(estimate.g, estimate.g)) + float(np.vdot(estimate.G, estimate.G))
@@ -234,7 +261,12 @@ def initial_frame(
 def _finite(sample: Sample) -> tuple[Sample, int]:
     """Leave out draws whose value is not finite, and count them."""
     keep = np.isfinite(sample.log_likelihood) & np.isfinite(sample.log_prior)
+    for rows in (sample.gradients, sample.squares):
+        if rows is not None:
+            keep &= np.isfinite(rows).all(axis=1)
     dropped = len(keep) - int(np.count_nonzero(keep))
     if dropped == 0:
         return sample, 0
-    return Sample(*(part[keep] for part in sample)), dropped
+    eps, values, prior, log_q, *derivatives = sample
+    kept = (rows if rows is None else rows[keep] for rows in derivatives)
+    return Sample(eps[keep], values[keep], prior[keep], log_q[keep], *kept), dropped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.gaussian import Gaussian
 
 LogLikelihood = Callable[[Array], Any]
+Needs = Literal["values", "gradients", "squares"]
+"""What an estimator asks of a log-likelihood; each includes the earlier ones."""
 
 
 class Prior(Protocol):
@@ -44,6 +46,21 @@ class NamedParameters(Protocol):
         """The values of each name, (S, *shape), at the rows of ``theta`` (S, d)."""
 
 
+@runtime_checkable
+class Streamed(Protocol):
+    """A log-likelihood that is another, unbiased, one at every iteration: `mgvbp.Minibatches`."""
+
+    @property
+    def num_batches(self) -> int:
+        """Iterations until all data were seen once; with 1 it is always the same."""
+
+    def at(self, iteration: int, /) -> LogLikelihood:
+        """The log-likelihood of iteration 1, 2, ..."""
+
+    def __call__(self, theta: Array, /) -> Any:
+        """The log-likelihood of all data."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A posterior to approximate.
@@ -57,6 +74,9 @@ class Problem:
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool
+    grad : callable, optional
+        The gradient of ``log_likelihood``: (S, d) -> (S, d); with ``vectorized=False`` (d,) -> (d,). Not needed
+        where the log-likelihood has a method ``value_and_grad``: (S, d) -> (S,), (S, d).
 
     Attributes
     ----------
@@ -74,6 +94,7 @@ class Problem:
     prior: Prior | None = None
     dim: int = 0
     vectorized: bool = True
+    grad: Callable[[Array], Any] | None = None
     parameters: NamedParameters | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -82,6 +103,10 @@ class Problem:
                 "log_likelihood must be a function of an (S, d) array; "
                 f"got {type(self.log_likelihood).__name__}"
             )
+        if self.grad is not None and not callable(self.grad):
+            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {self.grad!r}")
+        if self.grad is not None and self.num_batches > 1:
+            raise InvalidInputError("minibatches need their own value_and_grad: grad= would be of all data")
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
             raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
         object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
@@ -92,13 +117,66 @@ class Problem:
         """A label for each parameter, if they have names."""
         return None if self.parameters is None else self.parameters.labels
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the log-likelihood comes with its gradient."""
+        return self.grad is not None or hasattr(self.log_likelihood, "value_and_grad")
+
+    @property
+    def num_batches(self) -> int:
+        """Iterations until all data were seen once; more than 1 for minibatches."""
+        return self.log_likelihood.num_batches if isinstance(self.log_likelihood, Streamed) else 1
+
     def evaluate(self, theta: Array) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,); may hold non-finite values."""
-        if self.vectorized:
-            values = attaching(theta, self.log_likelihood, theta)
-        else:
-            values = [attaching(row, self.log_likelihood, row) for row in theta]
+        return self._values(self.log_likelihood, theta)
+
+    def evaluate_at(self, iteration: int, theta: Array, needs: Needs) -> tuple[Array, ...]:
+        """What an estimator needs at each row: values (S,), gradients (S, d) and squares (S, d), so far as it does.
+
+        Squares are the sums over the observations of their squared gradients. Of minibatches the one of
+        ``iteration`` = 1, 2, ... is taken.
+        """
+        function = self.log_likelihood
+        if isinstance(function, Streamed):
+            function = function.at(iteration)
+        if needs == "values":
+            return (self._values(function, theta),)
+        if needs == "gradients" and self.grad is not None:
+            gradients = self._rows(self.grad, theta)
+            return self._values(function, theta), checked_derivatives(gradients, theta, "grad")
+        name = "value_and_grad" if needs == "gradients" else "value_grad_and_squares"
+        values, *derivatives = attaching(theta, getattr(function, name), theta)
+        return checked_values(values, theta, name), *(
+            checked_derivatives(rows, theta, name) for rows in derivatives
+        )
+
+    def require(self, needs: Needs) -> None:
+        """Raise if the log-likelihood or the prior lacks what an estimator needs."""
+        if needs == "values":
+            return
+        if needs == "squares" and not hasattr(self.log_likelihood, "value_grad_and_squares"):
+            raise InvalidInputError(
+                "this estimator needs per-example gradients, which networks have: see mgvbp.networks"
+            )
+        if not self.has_gradient:
+            raise InvalidInputError(
+                "estimator='gradient' needs a gradient: give grad=, or grad='jax' if the function is one of JAX"
+            )
+        if self.prior is not None and not hasattr(self.prior, "grad_log_density"):
+            raise InvalidInputError(
+                f"the prior, a {type(self.prior).__name__}, has no grad_log_density((S, d)) -> (S, d): use a "
+                "Gaussian, or put the prior into the function and leave prior out"
+            )
+
+    def _values(self, function: LogLikelihood, theta: Array) -> Array:
+        values = self._rows(function, theta)
         return checked_values(values, theta, "log_likelihood", advice="try vectorized=False")
+
+    def _rows(self, function: Callable[[Array], Any], theta: Array) -> Any:
+        if self.vectorized:
+            return attaching(theta, function, theta)
+        return [attaching(row, function, row) for row in theta]
 
 
 def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
@@ -188,3 +266,22 @@ def checked_values(values: Any, theta: Array, name: str, advice: str = "") -> Ar
             theta,
         )
     return array.astype(np.float64, copy=False)
+
+
+def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
+    """Derivatives as float64 (S, d), or an error that says what came."""
+    array = np.asarray(rows)
+    if array.dtype.kind not in "fiub" or array.shape != theta.shape:
+        raise EvaluationError(
+            f"{name} returned {array.dtype} derivatives of shape {array.shape}; expected real numbers {theta.shape}",
+            theta,
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def grad_log_prior(prior: Prior | None, theta: Array) -> Array:
+    """The gradient of the log prior density at each row of ``theta``, (S, d); zeros for no prior."""
+    if prior is None:
+        return np.zeros_like(theta)
+    gradient: Callable[[Array], Any] = prior.grad_log_density  # type: ignore[attr-defined]
+    return checked_derivatives(attaching(theta, gradient, theta), theta, "prior.grad_log_density")

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from mgvbp._linalg import Array
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Prior
+from mgvbp.problem import Needs, Prior
 
 
 class Sample(NamedTuple):
-    """Draws and the values that belong to them; eps is (S, d), the others (S,)."""
+    """Draws and what was found there; eps is (S, d), the others (S,).
+
+    Where the estimator asked for them, gradients (S, d) are those of log prior + log-likelihood, and squares (S, d)
+    the sums over the observations of squared gradients of the log-likelihood.
+    """
 
     eps: Array
     log_likelihood: Array
     log_prior: Array
     log_q: Array
+    gradients: Array | None = None
+    squares: Array | None = None
 
     @property
     def h(self) -> Array:
@@ -26,10 +32,10 @@ class Sample(NamedTuple):
 
 
 class Control(NamedTuple):
-    """Control-variate constants per coordinate: of the mean (d,) and of the precision (family array)."""
+    """Control-variate constants per coordinate: of the mean (d,) and, for score functions, of the precision."""
 
     mean: Array
-    precision: Array
+    precision: Array | None = None
 
 
 class Estimate(NamedTuple):
@@ -48,6 +54,7 @@ class Estimator(ABC):
     """From draws and values to whitened gradients."""
 
     name: str
+    needs: ClassVar[Needs] = "values"
 
     @abstractmethod
     def estimate(self, q: Gaussian, prior: Prior | None, sample: Sample, control: Control | None) -> Estimate:

@@ -66,6 +66,7 @@ class Score(Estimator):
         G = family.shift(family.moment(eps, f), -f_mean)  # −2 G for c = 0
         if control is not None:
             g -= control.mean * eps.mean(axis=0)
+            assert control.precision is not None
             G -= control.precision * family.shift(family.moment(eps), -1.0)
         G *= -0.5
         if self.target == "loglik":

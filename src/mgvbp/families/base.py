@@ -57,6 +57,10 @@ class Family(ABC):
         """``(1/S) Σ_s w_s ε_s ε_sᵀ``, the entries of the structure only; eps (S, d), weights (S,)."""
 
     @abstractmethod
+    def cross_moment(self, u: Array, v: Array) -> Array:
+        """``(1/2S) Σ_s (u_s v_sᵀ + v_s u_sᵀ)``, the entries of the structure only; u and v (S, d)."""
+
+    @abstractmethod
     def shift(self, A: Array, c: float | Array) -> Array:
         """``A + c I``, or ``A + diag(c)``."""
 

@@ -117,6 +117,9 @@ class BlockDiagonal(Family):
     def moment(self, eps: Array, weights: Array | None = None) -> Array:
         return self._pack(family.moment(eps[:, block], weights) for block, family in self._parts())
 
+    def cross_moment(self, u: Array, v: Array) -> Array:
+        return self._pack(f.cross_moment(u[:, block], v[:, block]) for block, f in self._parts())
+
     def shift(self, A: Array, c: float | Array) -> Array:
         c = np.broadcast_to(c, self.dim)
         parts = zip(self._parts(), self._views(A), strict=True)

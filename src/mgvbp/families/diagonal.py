@@ -45,6 +45,9 @@ class Diagonal(Family):
         squares = eps * eps
         return squares.mean(axis=0) if weights is None else weights @ squares / len(eps)
 
+    def cross_moment(self, u: Array, v: Array) -> Array:
+        return np.asarray((u * v).mean(axis=0))
+
     def shift(self, A: Array, c: float | Array) -> Array:
         return A + c
 

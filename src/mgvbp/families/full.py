@@ -61,6 +61,11 @@ class Full(Family):
         A /= len(eps)
         return A
 
+    def cross_moment(self, u: Array, v: Array) -> Array:
+        A = symmetric_part(u.T @ v)
+        A /= len(u)
+        return A
+
     def shift(self, A: Array, c: float | Array) -> Array:
         B = A.copy(order="K")
         np.einsum("ii->i", B)[...] += c

@@ -8,14 +8,16 @@ from mgvbp.methods.geodesic import Geodesic
 from mgvbp.methods.mgvb import MGVB
 from mgvbp.methods.mgvbp import MGVBP
 from mgvbp.methods.qbvi import QBVI
+from mgvbp.methods.vogn import VOGN
 
-__all__ = ["MGVB", "MGVBP", "QBVI", "Geodesic", "Method", "resolve_method"]
+__all__ = ["MGVB", "MGVBP", "QBVI", "VOGN", "Geodesic", "Method", "resolve_method"]
 
 NAMED: dict[str, Method] = {
     "mgvbp": MGVBP(),
     "mgvb": MGVB(),
     "qbvi": QBVI(),
     "geodesic": Geodesic(),
+    "vogn": VOGN(),
 }
 
 

@@ -96,6 +96,11 @@ class Method(ABC):
                 f"{type(self).__name__}: clip_initial replaces a threshold: set that threshold too"
             )
 
+    @property
+    def estimator(self) -> str:
+        """The estimator of `fit` and `start` where none is chosen."""
+        return "auto"
+
     def start(self, target: int | Gaussian | Problem, **options: Any) -> Optimizer:
         """Begin an ask/tell run; see `Optimizer` for the arguments.
 

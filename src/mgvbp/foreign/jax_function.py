@@ -1,0 +1,63 @@
+"""Log-likelihoods written in JAX: compiled, in float64, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidTypeError
+from mgvbp.foreign.compiled import compiled
+from mgvbp.optional import require
+
+
+class JaxLikelihood:
+    """A JAX function of θ as `mgvbp.fit` takes it, with its gradient; see `from_jax`.
+
+    Attributes
+    ----------
+    traced : callable
+        The function of one draw, (d,) -> scalar, for other JAX code.
+    """
+
+    def __init__(self, traced: Callable[[Any], Any]) -> None:
+        self.traced = traced
+
+    @cached_property
+    def _values(self) -> Callable[[Array], Array]:
+        return compiled(self.traced)
+
+    @cached_property
+    def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
+        """Values (S,) and gradients (S, d) at the rows of θ (S, d)."""
+        return compiled(require("jax", "jax").value_and_grad(self.traced))
+
+    def __call__(self, theta: Array) -> Array:
+        """The values at the rows of θ, (S, d) -> (S,)."""
+        return self._values(theta)
+
+
+def from_jax(function: Callable[[Any], Any], *, vectorized: bool = False) -> JaxLikelihood:
+    """A log-likelihood written in JAX, compiled, with its gradient, in the form that `mgvbp.fit` takes.
+
+    Parameters
+    ----------
+    function : callable
+        A JAX function of one draw, (d,) -> scalar; with ``vectorized=True`` of all draws, (S, d) -> (S,).
+        It is compiled for float64, whatever JAX's global switch says, and the switch stays as it is.
+    vectorized : bool
+
+    Examples
+    --------
+    ::
+
+        import jax.numpy as jnp
+
+        posterior = mgvbp.fit(mgvbp.from_jax(lambda theta: -jnp.cosh(theta).sum()), dim=100)
+        posterior = mgvbp.fit(lambda theta: -jnp.cosh(theta).sum(axis=1), dim=100, grad="jax")  # the same
+    """
+    require("jax", "jax")
+    if not callable(function):
+        raise InvalidTypeError(f"function must be a JAX function of θ; got {function!r}")
+    return JaxLikelihood((lambda row: function(row[None])[0]) if vectorized else function)

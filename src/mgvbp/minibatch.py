@@ -1,0 +1,165 @@
+"""A log-likelihood over data, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp._linalg import Array
+from mgvbp.checks import as_key, positive_integer
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+
+DERIVATIVES = ("value_and_grad", "value_grad_and_squares")
+PROBES = 4
+"""Rows on which a function is asked whether it sums over its rows."""
+
+
+class Minibatches:
+    """The log-likelihood of independent observations, of which each iteration sees a random batch.
+
+    Called, it is the log-likelihood of all data, summed batch by batch; `at` is the one of an iteration: that of its
+    batch times N/B, which is the same on average. All draws of an iteration see the same batch. The order of the
+    data is a function of the seed and the epoch, so that a run can be repeated, and resumed.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(theta, *batch)``, with draws (S, d) and some rows of each array of data -> (S,): the *sum*
+        over the rows, which is checked on four rows at the first call. Methods ``value_and_grad`` and
+        ``value_grad_and_squares`` with the same arguments, as `mgvbp.networks.Network` has them, bring derivatives.
+    *data : arrays
+        Of the same length N, one row an observation: anything with a length that takes an array of indices, a
+        memory map for one.
+    batch_size : int, optional
+        B, by default N. Where it does not divide N, all batches of an epoch are a little smaller: a small last
+        one would be noise with the weight of all others.
+    rng : int or numpy.random.Generator
+        Seed of the order.
+
+    Examples
+    --------
+    >>> import numpy as np, mgvbp
+    >>> y = np.random.default_rng(0).normal(2.0, 1.0, size=1000)
+    >>> def log_likelihood(theta, y):
+    ...     return -0.5 * ((y - theta) ** 2).sum(axis=1)
+    >>> batches = mgvbp.Minibatches(log_likelihood, y, batch_size=100)
+    >>> batches.num_batches
+    10
+    >>> theta = np.zeros((1, 1))
+    >>> epoch = [batches.at(t)(theta)[0] for t in range(1, 11)]
+    >>> bool(np.isclose(np.mean(epoch), batches(theta)[0]))
+    True
+    """
+
+    def __init__(
+        self,
+        log_likelihood: Callable[..., Any],
+        *data: Any,
+        batch_size: int | None = None,
+        rng: int | np.random.Generator = 0,
+    ) -> None:
+        if not callable(log_likelihood):
+            raise InvalidTypeError(
+                f"log_likelihood must be a function of draws and data; got {log_likelihood!r}"
+            )
+        if not data:
+            raise InvalidInputError("give the data after the function: Minibatches(log_likelihood, X, y)")
+        lengths = [len(array) for array in data]
+        if len(set(lengths)) > 1:
+            raise InvalidInputError(f"the arrays of data differ in length: {', '.join(map(str, lengths))}")
+        self.num_rows = positive_integer(lengths[0], "the number of rows")
+        self.batch_size = self.num_rows if batch_size is None else positive_integer(batch_size, "batch_size")
+        if self.batch_size > self.num_rows:
+            raise InvalidInputError(f"batch_size is {batch_size}, but there are only {self.num_rows} rows")
+        self.log_likelihood, self.data, self.key = log_likelihood, data, as_key(rng)
+        self._order = lru_cache(maxsize=1)(self._shuffled)
+        self._checked = self.num_rows < 2 or getattr(log_likelihood, "sums_over_rows", False)
+
+    @property
+    def num_batches(self) -> int:
+        """Iterations in an epoch."""
+        return -(-self.num_rows // self.batch_size)
+
+    def at(self, iteration: int) -> Batch:
+        """The log-likelihood of iteration 1, 2, ...: that of a batch, as if of all data."""
+        if self.num_batches == 1:
+            return Batch(self, self.data, 1.0)
+        epoch, position = divmod(iteration - 1, self.num_batches)
+        start, stop = (k * self.num_rows // self.num_batches for k in (position, position + 1))
+        rows = np.sort(self._order(epoch)[start:stop])
+        return Batch(self, tuple(array[rows] for array in self.data), self.num_rows / len(rows))
+
+    def __call__(self, theta: Array) -> Array:
+        """The log-likelihood of all data, (S, d) -> (S,)."""
+        return self._sum("__call__", theta)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function brings along: derivatives, of all data, and the names of the parameters."""
+        function = self.__dict__.get("log_likelihood")
+        if not hasattr(function, name):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        if name in DERIVATIVES:
+            return partial(self._sum, name)
+        return getattr(function, name)
+
+    def evaluate(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
+        """What the method ``name`` of the function gives for some rows of data."""
+        if not self._checked:
+            self._check(theta)
+            self._checked = True
+        method = self.log_likelihood if name == "__call__" else getattr(self.log_likelihood, name)
+        found = method(theta, *data)
+        return tuple(np.asarray(part) for part in (found if name in DERIVATIVES else (found,)))
+
+    def _sum(self, name: str, theta: Array) -> tuple[Array, ...]:
+        starts = range(0, self.num_rows, self.batch_size)
+        batches = (tuple(array[i : i + self.batch_size] for array in self.data) for i in starts)
+        parts = [self.evaluate(name, theta, batch) for batch in batches]
+        return tuple(np.sum(terms, axis=0) for terms in zip(*parts, strict=True))
+
+    def _shuffled(self, epoch: int) -> NDArray[np.int64]:
+        return np.random.default_rng((*self.key, epoch)).permutation(self.num_rows)
+
+    def _check(self, theta: Array) -> None:
+        half, all_ = min(PROBES, self.num_rows) // 2, min(PROBES, self.num_rows)
+        whole, first, second = (
+            np.asarray(self.log_likelihood(theta, *(array[rows] for array in self.data)))
+            for rows in (slice(0, all_), slice(0, half), slice(half, all_))
+        )
+        with np.errstate(invalid="ignore"):
+            off = np.abs(whole - first - second) > 1e-3 * (np.abs(first) + np.abs(second)) + 1e-6
+        if np.any(off):
+            raise InvalidInputError(
+                f"log_likelihood does not sum over the rows of a batch: {np.ravel(whole)[0]:.6g} for {all_} rows, but "
+                f"{np.ravel(first)[0]:.6g} and {np.ravel(second)[0]:.6g} for its halves. It must not average or scale: "
+                "Minibatches does"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch of data, whose log-likelihood counts ``scale`` times."""
+
+    owner: Minibatches
+    data: tuple[Any, ...]
+    scale: float
+
+    def __call__(self, theta: Array) -> Array:
+        """The scaled log-likelihood, (S, d) -> (S,)."""
+        return self._scaled("__call__", theta)[0]
+
+    def value_and_grad(self, theta: Array) -> tuple[Array, ...]:
+        """It and its gradients (S, d)."""
+        return self._scaled("value_and_grad", theta)
+
+    def value_grad_and_squares(self, theta: Array) -> tuple[Array, ...]:
+        """These and the scaled sum of squared gradients of the rows, (S, d)."""
+        return self._scaled("value_grad_and_squares", theta)
+
+    def _scaled(self, name: str, theta: Array) -> tuple[Array, ...]:
+        return tuple(self.scale * part for part in self.owner.evaluate(name, theta, self.data))
