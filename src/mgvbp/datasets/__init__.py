@@ -13,16 +13,22 @@ from mgvbp.datasets.catalogue import CATALOGUE, Entry, fetch, find, load, where
 from mgvbp.datasets.classification import Classification, labour
 from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.files import cache_directory
+from mgvbp.datasets.lob import LOB, find_joins, load_fi2010, simulate_lob, write_fi2010
 
 __all__ = [
     "CATALOGUE",
+    "LOB",
     "Classification",
     "Dataset",
     "Entry",
     "cache_directory",
     "fetch",
     "find",
+    "find_joins",
     "labour",
     "load",
+    "load_fi2010",
+    "simulate_lob",
     "where",
+    "write_fi2010",
 ]

@@ -175,8 +175,8 @@ def _readable(name: str) -> tuple[Callable[..., Dataset], File | None]:
     entry = _entry(name)
     if entry.read is None:
         raise DataUnavailableError(
-            f"mgvbp does not load {name} yet: download its files by hand from {entry.source} and read them "
-            "with numpy.loadtxt"
+            f"mgvbp does not load {name} by name: download its files by hand from {entry.source} and read them "
+            "with mgvbp.datasets.load_fi2010(directory)"
         )
     return entry.read, entry.file
 
