@@ -178,7 +178,7 @@ def fit(
     limit = limit or chosen.max_iterations
     # whole epochs, or the best iterate would be the one of the luckiest batches
     window = problem.num_batches * math.ceil(chosen.window / problem.num_batches)
-    judge = Patience(window, chosen.patience)
+    judge = Patience(window, chosen.patience, last=not chosen.climbs)
     evaluate = partial(problem.evaluate_at, needs=optimizer.estimator.needs)
     with progress_bar(progress, limit) as report:
         outcome = run(optimizer, evaluate, judge, limit, max_evaluations or math.inf, callback, report)

@@ -68,11 +68,12 @@ class Patience:
     """The paper's rule: stop when the average over a window has not improved for ``patience`` iterations.
 
     The best iterate is the one with the largest average of the lower bound over a full window; before there
-    is one, the one with the largest lower bound.
+    is one, the one with the largest lower bound. With ``last`` it is the last one: for methods whose fixed point is
+    not the maximum of the bound.
     """
 
-    def __init__(self, window: int, patience: int) -> None:
-        self._window, self._patience = window, patience
+    def __init__(self, window: int, patience: int, *, last: bool = False) -> None:
+        self._window, self._patience, self._last = window, patience, last
         self._recent: deque[float] = deque(maxlen=window)
         self._best: Gaussian | None = None
         self._bound, self._at = -math.inf, 0
@@ -86,6 +87,8 @@ class Patience:
             self._best, self._bound, self._at = q, bound, t
         stop = t - self._at >= self._patience
         reason = f"no improvement in {self._patience} iterations" if stop else ""
+        if self._last:
+            return Verdict(q, smoothed, smoothed, reason, stop)
         return Verdict(self._best, self._bound, smoothed, reason, stop)
 
 

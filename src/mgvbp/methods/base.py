@@ -19,7 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class Method(ABC):
     max_iterations : int
         Used where `fit` is not given one.
     """
+
+    climbs: ClassVar[bool] = True
+    """Whether its fixed point is the maximum of the lower bound, so that the best iterate is the highest one."""
 
     step_size: float | Callable[[int], float] = 0.01
     decay_after: int | None = 1000

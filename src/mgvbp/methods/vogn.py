@@ -2,8 +2,9 @@ r"""VOGN: the variational online Gauss-Newton method (Khan et al. 2018; Osawa et
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,9 +28,11 @@ class VOGN(QBVI):
 
     With N observations, :math:`P = N(s + \tilde\delta)` and :math:`P_0 = N\tilde\delta` this is the published form
     :math:`s \leftarrow (1-\beta_2)s + \beta_2\hat h`, :math:`\mu \leftarrow \mu - \alpha\, m/(s+\tilde\delta)` at
-    temperature 1, without damping. It is `QBVI` with the estimator ``"fisher"``, another step for the precision, and a
-    momentum that is summed, not averaged. With ``estimator="gradient"`` the curvature is the expected Hessian
-    instead (variational online Newton).
+    temperature 1, without damping, if draws are antithetic; with plain ones :math:`\nabla_\mu` has the same mean and
+    less noise ("sticking the landing"). It is `QBVI` with the estimator ``"fisher"``, another step for the
+    precision, and a momentum that is summed, not averaged. With ``estimator="gradient"`` the curvature is the expected Hessian
+    instead (variational online Newton). A fit returns the last iterate: the fixed point is not the maximum of the lower
+    bound where squared gradients differ from the Hessian.
 
     Parameters
     ----------
@@ -43,7 +46,9 @@ class VOGN(QBVI):
         As for `Method`; gradients are not clipped.
     """
 
-    step_size: Any = 0.01
+    climbs: ClassVar[bool] = False
+
+    step_size: float | Callable[[int], float] = 0.01
     momentum: float = 0.9
     curvature_step: float = 0.01
 

@@ -1,0 +1,38 @@
+"""What the baselines share: the problem they are given, and a bar that shows how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from numpy.typing import ArrayLike
+
+from mgvbp.checks import as_floats, positive_integer
+from mgvbp.errors import InvalidInputError
+from mgvbp.gaussian import Gaussian
+from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
+
+
+def target(
+    log_likelihood: LogLikelihood, prior: Prior | None, dim: int | None, initial: ArrayLike | None
+) -> Problem:
+    """The posterior in question; where nothing else shows its dimension d, ``initial`` (..., d) does."""
+    known = isinstance(prior, Gaussian) or agreed_parameters(log_likelihood, prior) is not None
+    if dim is not None:
+        dim = positive_integer(dim, "dim")
+    elif not known:
+        if initial is None:
+            raise InvalidInputError("the dimension is not known: give dim=, initial= or a Gaussian prior")
+        shape = as_floats(initial, "initial").shape
+        dim = shape[-1] if shape else 1
+    return Problem(log_likelihood, prior, dim or 0)
+
+
+def counted(number: int, what: str, progress: bool) -> Iterable[int]:
+    """1, ..., ``number``, with a bar on the terminal if wanted."""
+    steps = range(1, number + 1)
+    if not progress:
+        return steps
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(steps, what, console=Console(stderr=True))
