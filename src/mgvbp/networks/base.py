@@ -1,0 +1,271 @@
+"""What all networks share: named weights, checks, and sums over blocks of draws and rows."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp._linalg import Array
+from mgvbp.checks import one_of, positive_integer
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.networks.blocks import DERIVATIVES, DRAWS, PAIRS, blocks, filled_up
+from mgvbp.networks.kernels import Function, Kernels, Library, kernels
+from mgvbp.networks.likelihoods import Likelihood
+from mgvbp.networks.on_data import NetworkLikelihood
+from mgvbp.parameters import Parameters
+from mgvbp.transforms import Real
+from mgvbp.transforms.elementwise import Elementwise
+
+PRECISIONS = {"single": np.float32, "double": np.float64}
+Shapes = Mapping[str, tuple[int, ...] | Elementwise]
+Rows = np.ndarray[Any, Any]
+
+
+class BaseNetwork(ABC):
+    """A network with named weights θ and a likelihood: a log-likelihood of draws of θ and rows of data.
+
+    All draws are evaluated together, in blocks of rows, so that memory is bounded. The network computes in its
+    precision; sums over rows are in float64. Blocks come in few sizes, as JAX compiles once for each. ``X`` is anything
+    with a ``shape`` whose first axis takes slices, as a memory map or `mgvbp.datasets.Windows`.
+
+    Attributes
+    ----------
+    weights : Parameters
+        Names and shapes of the weights, and of what the likelihood learns: ``weights.labels``;
+        ``weights.constrain(theta)`` is a dict of arrays, ``weights.unconstrain(dict)`` is θ.
+    likelihood : Likelihood
+    precision : str
+    """
+
+    sums_over_rows: ClassVar[bool] = True  # mgvbp.Minibatches need not check it
+
+    def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str) -> None:
+        if not isinstance(likelihood, Likelihood):
+            raise InvalidTypeError(
+                "likelihood must be networks.softmax, networks.normal(sigma) or another Likelihood; "
+                f"got {likelihood!r}"
+            )
+        self.weights = named_weights(weights, likelihood)
+        self.likelihood = likelihood
+        self.precision = one_of(precision, PRECISIONS, "precision")
+        self._dtype = PRECISIONS[self.precision]
+        self._num_outputs: dict[tuple[int, ...], int] = {}
+
+    @property
+    @abstractmethod
+    def _library(self) -> Library: ...
+
+    @abstractmethod
+    def _forward(self, weights: dict[str, Any], X: Any) -> Any:
+        """The outputs (n, K) of one draw of the weights."""
+
+    @abstractmethod
+    def _shape_of_outputs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the outputs for data of a shape; raises what the network raises."""
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+        return self.weights.dim
+
+    @property
+    def parameters(self) -> Parameters:
+        """The `weights`, by the name under which `mgvbp.fit` looks for them."""
+        return self.weights
+
+    def __call__(self, theta: ArrayLike, X: Any, y: ArrayLike) -> Array:
+        """The log-likelihood of the rows at each draw; (S, d), (n, ...) and (n,) -> (S,)."""
+        return self._sums(self._kernels.values, theta, X, y, PAIRS)[0]
+
+    def value_and_grad(self, theta: ArrayLike, X: Any, y: ArrayLike) -> tuple[Array, ...]:
+        """The log-likelihood (S,) and its gradients (S, d)."""
+        return self._sums(self._kernels.gradients, theta, X, y, PAIRS)
+
+    def value_grad_and_squares(self, theta: ArrayLike, X: Any, y: ArrayLike) -> tuple[Array, ...]:
+        """The log-likelihood (S,), its gradients and the sums over the rows of their squared gradients (S, d)."""
+        return self._sums(self._kernels.squares, theta, X, y, min(PAIRS, DERIVATIVES // self.dim))
+
+    def pointwise(self, theta: ArrayLike, X: Any, y: ArrayLike) -> Array:
+        """The log-likelihood of each row at each draw, (S, n)."""
+        draws, (rows, responses) = self._draws(theta), self._data(X, y)
+        values = np.empty((len(draws), len(rows)))
+        for part, height in blocks(len(rows), self._height(draws, PAIRS)):
+            block = self._block(rows, part, height), filled_up(responses[part], height)
+            for some, filled in self._blocks_of_draws(draws):
+                values[some, part] = cut(self._kernels.pointwise(filled, *block), some, part)
+        return values
+
+    def on(
+        self, X: Any, y: ArrayLike, batch_size: int | None = None, rng: int | np.random.Generator = 0
+    ) -> NetworkLikelihood:
+        """The log-likelihood of data, all at once or in minibatches, as `mgvbp.fit` takes it.
+
+        Parameters
+        ----------
+        X : array_like of shape (N, ...)
+            Finite numbers. An array of another precision than the network's is copied.
+        y : array_like of shape (N,)
+        batch_size : int, optional
+            Rows of a minibatch; by default all.
+        rng : int or numpy.random.Generator
+            Seed of the order of the rows.
+        """
+        rows, responses = self._data(X, y)
+        if isinstance(rows, np.ndarray):
+            rows = rows.astype(self._dtype, copy=False)
+        if not all(np.isfinite(rows[part]).all() for part, _ in blocks(len(rows), PAIRS)):
+            raise InvalidInputError("X has non-finite entries")
+        return NetworkLikelihood(self, rows, responses, batch_size=batch_size, rng=rng)
+
+    def predict(
+        self, posterior: Any, X: Any, num_draws: int = 100, rng: int | np.random.Generator | None = 0
+    ) -> Any:
+        """Predictions for new rows, averaged over the posterior.
+
+        Parameters
+        ----------
+        posterior : Gaussian or array_like of shape (S, d) or (d,)
+            A fit, draws of θ, or a single θ.
+        X : array_like of shape (N, ...)
+        num_draws : int
+            Draws from a Gaussian.
+        rng : int or numpy.random.Generator, optional
+            Of these draws.
+
+        Returns
+        -------
+        Prediction or NormalPrediction
+            As the likelihood is.
+        """
+        if hasattr(posterior, "sample"):
+            draws = self._draws(posterior.sample(positive_integer(num_draws, "num_draws"), rng))
+        else:
+            draws = self._draws(np.atleast_2d(np.asarray(posterior, np.float64)))
+        rows = as_rows(X)
+        self._outputs_of(rows)
+        values = self.weights.constrain(draws)
+        return self.likelihood.prediction(self._outputs(draws, rows), values)
+
+    def _outputs(self, draws: Array, X: Any) -> Iterator[Array]:
+        """Outputs (S, n, K), a block of rows at a time."""
+        for part, height in blocks(len(X), self._height(draws, PAIRS)):
+            block = self._block(X, part, height)
+            yield np.concatenate(
+                [
+                    cut(self._kernels.outputs(filled, block), some, part)
+                    for some, filled in self._blocks_of_draws(draws)
+                ]
+            )
+
+    def _sums(
+        self, kernel: Function, theta: ArrayLike, X: Any, y: ArrayLike, pairs: int
+    ) -> tuple[Array, ...]:
+        draws, (rows, responses) = self._draws(theta), self._data(X, y)
+        totals = (np.zeros(len(draws)), np.zeros(draws.shape), np.zeros(draws.shape))
+        for part, height in blocks(len(rows), self._height(draws, pairs)):
+            block = self._block(rows, part, height), filled_up(responses[part], height)
+            present = np.arange(height) < part.stop - part.start
+            for some, filled in self._blocks_of_draws(draws):
+                terms = kernel(filled, *block, present)
+                for total, term in zip(totals, terms, strict=False):
+                    total[some] += cut(term, some)
+        return totals[: len(terms)]
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        library, likelihood = self._library, self.likelihood
+
+        def outputs(theta: Any, X: Any) -> Any:
+            return self._forward(self._by_name(theta), X)
+
+        def log_densities(theta: Any, X: Any, y: Any) -> Any:
+            return likelihood.log_density(library.xp, outputs(theta, X), y, self._by_name(theta))
+
+        return kernels(library, outputs, log_densities)
+
+    def _by_name(self, theta: Any) -> dict[str, Any]:
+        """The entries of one θ (d,), an array of any library, in the shapes of the weights."""
+        shapes = {name: transform.shape for name, transform in self.weights.transforms.items()}
+        return {name: theta[where].reshape(shapes[name]) for name, where in self.weights.slices.items()}
+
+    # --- blocks ---------------------------------------------------------------------------------------
+
+    def _height(self, draws: Array, pairs: int) -> int:
+        """Rows of a block, at most."""
+        return max(1, pairs // min(len(draws), DRAWS))
+
+    def _block(self, X: Any, part: slice, height: int) -> Rows:
+        return filled_up(np.asarray(X[part], self._dtype), height)
+
+    def _blocks_of_draws(self, draws: Array) -> Iterator[tuple[slice, Rows]]:
+        single = draws.astype(self._dtype, copy=False)
+        for some, size in blocks(len(draws), DRAWS):
+            yield some, filled_up(single[some], size)
+
+    # --- checks ---------------------------------------------------------------------------------------
+
+    def _draws(self, theta: ArrayLike) -> Array:
+        draws = np.asarray(theta, np.float64)
+        if draws.ndim != 2 or draws.shape[1] != self.dim or len(draws) == 0:
+            raise InvalidInputError(f"theta has shape {draws.shape}; expected (S, {self.dim})")
+        return draws
+
+    def _data(self, X: Any, y: ArrayLike) -> tuple[Any, Rows]:
+        rows = as_rows(X)
+        responses = self.likelihood.checked(y, len(rows), self._outputs_of(rows))
+        return rows, responses if responses.dtype.kind == "i" else responses.astype(self._dtype, copy=False)
+
+    def _outputs_of(self, X: Any) -> int:
+        """How many outputs the network has for a row of ``X``."""
+        shape = tuple(X.shape[1:])
+        if shape not in self._num_outputs:
+            try:
+                found = self._shape_of_outputs((2, *shape))
+            except Exception as error:
+                raise InvalidInputError(f"the network cannot take rows of shape {shape}: {error}") from error
+            if len(found) != 2 or found[0] != 2:
+                raise InvalidInputError(
+                    f"the network made outputs of shape {found} of two rows of shape {shape}; expected (2, K)"
+                )
+            self._num_outputs[shape] = found[1]
+        return self._num_outputs[shape]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {t.shape}" for name, t in self.weights.transforms.items())
+        return f"{type(self).__name__}(dim={self.dim}: {shapes})"
+
+
+def named_weights(weights: Shapes, likelihood: Likelihood) -> Parameters:
+    """The weights of these shapes, and what the likelihood adds to them."""
+    if not isinstance(weights, Mapping):
+        raise InvalidTypeError(f'weights must be a dict of shapes, such as {{"W": (4, 3)}}; got {weights!r}')
+    transforms: dict[Any, Any] = {}
+    for name, shape in weights.items():
+        if not isinstance(shape, (tuple, list, Elementwise)):
+            raise InvalidTypeError(f"the shape of {name} must be a tuple, such as (4, 3); got {shape!r}")
+        transforms[name] = shape if isinstance(shape, Elementwise) else Real(*shape)
+    if doubled := set(transforms) & set(likelihood.parameters):
+        raise InvalidInputError(f"{', '.join(doubled)} is a parameter of the likelihood: rename the weight")
+    return Parameters(transforms | likelihood.parameters)
+
+
+def as_rows(X: Any) -> Any:
+    """``X`` as rows of numbers; what is no array but has a shape and a dtype stays as it is."""
+    lazy = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__", "__len__"))
+    rows = X if lazy else np.asarray(X)
+    if rows.dtype.kind not in "fiub":
+        raise InvalidTypeError(f"X must hold numbers; got dtype {rows.dtype}")
+    if len(rows.shape) < 2 or math.prod(rows.shape) == 0:
+        raise InvalidInputError(f"X has shape {rows.shape}; expected (N, ...), rows of numbers")
+    return rows
+
+
+def cut(array: Rows, *parts: slice) -> Rows:
+    """What the parts of the leading axes have without their filling."""
+    return array[tuple(slice(part.stop - part.start) for part in parts)]

@@ -1,0 +1,209 @@
+"""Class probabilities averaged over a posterior: how sure they are, how good, and how well calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, logsumexp, xlogy
+
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.optional import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Labels = NDArray[np.int32]
+LINE, BAND, GREY = "#1b4f72", "#9dbdd6", "#9a9a9a"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How good class probabilities were.
+
+    Attributes
+    ----------
+    accuracy : float
+        The share of rows whose likeliest class was the true one.
+    precision, recall, f1 : float
+        Macro averages: means over the classes that occur or were predicted, 0 for a class where it is 0/0, as
+        scikit-learn has them with ``zero_division=0``.
+    log_predictive_density : float
+        The mean over the rows of the log probability of the true class.
+    ece : float
+        Expected calibration error with ten bins; see `Reliability`.
+    """
+
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    log_predictive_density: float
+    ece: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The rows by the probability of their likeliest class, in bins of equal width.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (bins + 1,)
+        A bin has its upper edge, not its lower one (Guo et al. 2017, section 2).
+    count : ndarray of shape (bins,)
+    confidence, accuracy : ndarray of shape (bins,)
+        In each bin the mean probability of the likeliest class, and how often it was the true one; NaN where there is
+        no row.
+    """
+
+    edges: Array
+    count: NDArray[np.int64]
+    confidence: Array
+    accuracy: Array
+
+    @property
+    def ece(self) -> float:
+        """``Σ_b count_b/N |accuracy_b − confidence_b|``: eq. (3) of Guo et al. (2017)."""
+        off = np.abs(self.accuracy - self.confidence)
+        return float(np.nansum(off * self.count) / self.count.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Class probabilities of N rows, averaged over draws of the weights.
+
+    Parameters
+    ----------
+    log_probabilities : ndarray of shape (N, K)
+        ``log mean_s P(c | x, θ_s)``.
+    expected_entropy : ndarray of shape (N,)
+        ``mean_s`` of the entropies of ``P(· | x, θ_s)``: the doubt that knowing the weights would leave.
+
+    Examples
+    --------
+    >>> outputs = np.log([[[0.9, 0.1]], [[0.5, 0.5]]])  # two draws, one row, two classes
+    >>> prediction = Prediction.from_outputs([outputs])
+    >>> prediction.probabilities, prediction.labels
+    (array([[0.7, 0.3]]), array([0], dtype=int32))
+    >>> prediction.entropy.round(4), prediction.mutual_information.round(4)
+    (array([0.6109]), array([0.1017]))
+    >>> prediction.score([0]).log_predictive_density  # log 0.7
+    -0.3566749439387324
+    """
+
+    log_probabilities: Array
+    expected_entropy: Array
+
+    @classmethod
+    def from_outputs(cls, outputs: Iterable[Array]) -> Prediction:
+        """Average over the draws of outputs (S, n, K), which come a block of rows at a time."""
+        averages, entropies = [], []
+        for block in outputs:
+            logs = log_softmax(block.astype(np.float64), axis=2)
+            averages.append(logsumexp(logs, axis=0) - np.log(len(logs)))
+            entropies.append(-(np.exp(logs) * logs).sum(axis=2).mean(axis=0))
+        return cls(np.concatenate(averages), np.concatenate(entropies))
+
+    @property
+    def probabilities(self) -> Array:
+        """The probability of each class in each row, (N, K)."""
+        return np.exp(self.log_probabilities)
+
+    @property
+    def labels(self) -> Labels:
+        """The likeliest class of each row, (N,)."""
+        return np.asarray(self.log_probabilities.argmax(axis=1), np.int32)
+
+    @property
+    def entropy(self) -> Array:
+        """The entropy of the class of each row, (N,), in nats: all doubt there is."""
+        return np.asarray(-xlogy(self.probabilities, self.probabilities).sum(axis=1))
+
+    @property
+    def mutual_information(self) -> Array:
+        """What the class of each row would tell of the weights, (N,), in nats: the doubt that more data would end."""
+        return np.maximum(self.entropy - self.expected_entropy, 0.0)
+
+    def score(self, y: ArrayLike) -> Scores:
+        """Scores of the predictions where the true labels (N,) were ``y``."""
+        truth, labels = checked_labels(y, *self.log_probabilities.shape), self.labels
+        classes = np.arange(self.log_probabilities.shape[1])[:, None]
+        is_true, is_predicted = truth == classes, labels == classes
+        hits = (is_true & is_predicted).sum(axis=1)
+        occurred, predicted = is_true.sum(axis=1), is_predicted.sum(axis=1)
+        known = occurred + predicted > 0
+        precision, recall = hits / np.maximum(predicted, 1), hits / np.maximum(occurred, 1)
+        # the harmonic mean of precision and recall
+        f1 = 2.0 * hits / np.maximum(occurred + predicted, 1)
+        return Scores(
+            accuracy=float(np.mean(truth == labels)),
+            precision=float(precision[known].mean()),
+            recall=float(recall[known].mean()),
+            f1=float(f1[known].mean()),
+            log_predictive_density=float(self.log_probabilities[np.arange(len(truth)), truth].mean()),
+            ece=self.reliability(truth).ece,
+        )
+
+    def reliability(self, y: ArrayLike, bins: int = 10) -> Reliability:
+        """How often the likeliest class was the true one ``y`` (N,), against how probable it was said to be."""
+        truth = checked_labels(y, *self.log_probabilities.shape)
+        number = positive_integer(bins, "bins")
+        confidence = np.exp(self.log_probabilities.max(axis=1))
+        bin_of = np.clip(np.ceil(confidence * number).astype(np.intp) - 1, 0, number - 1)
+        count = np.bincount(bin_of, minlength=number)
+        sums = [np.bincount(bin_of, of, number) for of in (confidence, truth == self.labels)]
+        with np.errstate(invalid="ignore"):
+            means = [total / count for total in sums]
+        return Reliability(np.linspace(0.0, 1.0, number + 1), count, *means)
+
+    def plot_reliability(self, y: ArrayLike, ax: Axes | None = None, bins: int = 10) -> Axes:
+        """Accuracy against confidence, with 95% Wilson intervals, over the share of rows in each bin.
+
+        Predictions are calibrated where the points lie on the diagonal.
+        """
+        table = self.reliability(y, bins)
+        if ax is None:
+            figure = require("matplotlib.figure", "plots").Figure(figsize=(4.5, 4.5), layout="constrained")
+            ax = figure.subplots()
+        some = table.count > 0
+        confidence, accuracy = table.confidence[some], table.accuracy[some]
+        low, high = wilson(accuracy, table.count[some])
+        ax.stairs(table.count / table.count.sum(), table.edges, fill=True, color=BAND, label="share of rows")
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
+        ax.vlines(confidence, low, high, color=LINE, linewidth=1.0)
+        ax.plot(confidence, accuracy, color=LINE, linewidth=0.6, marker="o", markersize=4.0, label="accuracy")
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal", xlabel="probability of the likeliest class")
+        ax.set_title(f"Reliability: expected calibration error {table.ece:.3f}", fontsize=9, loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(loc="upper left", fontsize=8, frameon=False)
+        return ax
+
+
+def wilson(share: Array, n: NDArray[np.int64], z: float = 1.96) -> tuple[Array, Array]:
+    """The ends of Wilson's interval for a probability, of which ``n`` trials showed ``share``."""
+    middle = (share + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
+    half = z / (1.0 + z**2 / n) * np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2))
+    return middle - half, middle + half
+
+
+def checked_labels(y: ArrayLike, n: int, num_classes: int) -> Labels:
+    """``y`` as ``n`` labels 0, ..., num_classes − 1."""
+    given: np.ndarray[Any, Any] = np.asarray(y)
+    if given.dtype.kind not in "iub":
+        raise InvalidTypeError(
+            f"y must hold labels 0, ..., {num_classes - 1} as integers; got {given.dtype} values: "
+            "np.unique(y, return_inverse=True)[1] makes such labels of any values"
+        )
+    if given.shape != (n,):
+        raise InvalidInputError(f"y has shape {given.shape}; expected ({n},), one label for each row of X")
+    if given.min() < 0 or given.max() >= num_classes:
+        raise InvalidInputError(
+            f"y must hold labels 0, ..., {num_classes - 1}, one for each output; "
+            f"got {given.min()} to {given.max()}"
+        )
+    return given.astype(np.int32, copy=False)

@@ -1,0 +1,115 @@
+"""PyTorch modules as networks."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidTypeError
+from mgvbp.networks.base import BaseNetwork, as_rows
+from mgvbp.networks.kernels import Function
+from mgvbp.networks.likelihoods import Likelihood, softmax
+from mgvbp.optional import require
+
+
+class TorchNetwork(BaseNetwork):
+    """A network that is a PyTorch module; see `from_torch`, and `BaseNetwork` for its methods.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (d,)
+        The θ of the module's own weights: where to start.
+    """
+
+    def __init__(self, module: Any, likelihood: Likelihood, precision: str) -> None:
+        self._torch = require("torch", "torch")
+        if not isinstance(module, self._torch.nn.Module):
+            raise InvalidTypeError(f"module must be a torch.nn.Module; got {module!r}")
+        learnt = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
+        super().__init__(
+            {name: tuple(weight.shape) for name, weight in learnt.items()}, likelihood, precision
+        )
+        dtype = self._torch.float64 if precision == "double" else self._torch.float32
+        self._module = copy.deepcopy(module).eval().to("cpu", dtype)
+        first = {name: weight.detach().cpu().numpy() for name, weight in learnt.items()}
+        self.initial: Array = self.weights.unconstrain(first | dict.fromkeys(likelihood.parameters, 1.0))
+
+    @cached_property
+    def _library(self) -> Torch:
+        return Torch()
+
+    def _forward(self, weights: dict[str, Any], X: Any) -> Any:
+        own = {name: value for name, value in weights.items() if name not in self.likelihood.parameters}
+        return self._torch.func.functional_call(self._module, own, (X,))
+
+    def _shape_of_outputs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        with self._torch.no_grad():
+            return tuple(
+                self._module(self._torch.zeros(shape, dtype=next(self._module.parameters()).dtype)).shape
+            )
+
+
+class Torch:
+    """PyTorch as a `Library`."""
+
+    def __init__(self) -> None:
+        self.xp = require("torch", "torch")
+
+    def vmap(self, function: Function, axes: tuple[int | None, ...]) -> Function:
+        mapped: Function = self.xp.vmap(function, in_dims=axes)
+        return mapped
+
+    def value_and_grad(self, function: Function) -> Function:
+        reversed_pair = self.xp.func.grad_and_value(function)
+
+        def derived(*args: Any) -> tuple[Any, Any]:
+            gradient, value = reversed_pair(*args)
+            return value, gradient
+
+        return derived
+
+    def compiled(self, function: Function) -> Function:
+        def of_arrays(*arrays: np.ndarray[Any, Any]) -> Any:
+            with self.xp.no_grad():  # but for the derivatives that the function takes itself
+                results = function(*(self.xp.tensor(array) for array in arrays))
+            return tuple(r.numpy() for r in results) if isinstance(results, tuple) else results.numpy()
+
+        return of_arrays
+
+
+def from_torch(
+    module: Any, example: Any, likelihood: Likelihood = softmax, precision: str = "single"
+) -> TorchNetwork:
+    """A PyTorch module as a network: its forward pass for many draws of its parameters at once.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Of a batch of rows (n, ...) -> outputs (n, K). A copy of it is used, in evaluation mode (no dropout, fixed
+        batch statistics) and on the CPU. Parameters that do not require a gradient stay as they are.
+    example : array_like of shape (n, ...)
+        Some rows, to see that the module takes them.
+    likelihood : Likelihood
+        ``networks.softmax``, or ``networks.normal(sigma)`` for regression.
+    precision : {"single", "double"}
+
+    Raises
+    ------
+    MissingDependencyError
+        PyTorch is not installed.
+
+    Examples
+    --------
+    ::
+
+        module = torch.nn.Sequential(torch.nn.Linear(4, 10), torch.nn.Tanh(), torch.nn.Linear(10, 3))
+        network = mgvbp.networks.from_torch(module, X[:2])
+        posterior = mgvbp.fit(network.on(X, y), prior, initial_mean=network.initial)
+    """
+    network = TorchNetwork(module, likelihood, precision)
+    network._outputs_of(as_rows(example))
+    return network

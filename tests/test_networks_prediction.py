@@ -1,0 +1,164 @@
+"""Predictions of networks: averages by hand, scores against scikit-learn, calibration of known probabilities."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import softmax
+
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, networks
+from mgvbp.networks import NormalPrediction, Prediction, base
+from mgvbp.networks.prediction import wilson
+
+RNG = np.random.default_rng(11)
+OUTPUTS = 2.0 * RNG.standard_normal((6, 40, 4))
+Y = RNG.integers(4, size=40)
+
+
+def certain(probabilities):
+    """The prediction of a single draw."""
+    return Prediction.from_outputs([np.log(np.asarray(probabilities))[None]])
+
+
+def test_averages_by_hand():
+    prediction = Prediction.from_outputs([OUTPUTS[:, :15], OUTPUTS[:, 15:]])
+    each = softmax(OUTPUTS, axis=2)
+    mean = each.mean(axis=0)
+    np.testing.assert_allclose(prediction.probabilities, mean, rtol=1e-13)
+    np.testing.assert_array_equal(prediction.labels, mean.argmax(axis=1))
+    np.testing.assert_allclose(prediction.entropy, stats.entropy(mean, axis=1), rtol=1e-12)
+    # H(mean) − mean H = mean KL(each ‖ mean)
+    divergence = stats.entropy(each, mean[None], axis=2).mean(axis=0)
+    np.testing.assert_allclose(prediction.mutual_information, divergence, rtol=1e-10)
+    density = stats.multinomial.logpmf(np.eye(4)[Y].astype(int), 1, mean).mean()
+    assert prediction.score(Y).log_predictive_density == pytest.approx(density, rel=1e-12)
+
+
+def test_one_draw_has_no_mutual_information():
+    assert certain(softmax(OUTPUTS[0], axis=1)).mutual_information == pytest.approx(0.0, abs=1e-14)
+
+
+def test_tiny_probabilities_have_finite_logarithms():
+    prediction = Prediction.from_outputs([np.array([[[0.0, 2000.0]], [[0.0, 3000.0]]])])
+    assert prediction.score([0]).log_predictive_density == pytest.approx(-2000.0 - np.log(2.0))
+    assert prediction.entropy.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("present", [range(4), [0, 2], [3]])
+def test_scores_are_those_of_scikit_learn(present):
+    """Also where classes do not occur: of five outputs one is never predicted."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    outputs = np.concatenate([OUTPUTS, np.full((6, 40, 1), -50.0)], axis=2)
+    prediction = Prediction.from_outputs([outputs])
+    y = np.resize(present, 40)
+    scores = prediction.score(y)
+    expected = metrics.precision_recall_fscore_support(y, prediction.labels, average="macro", zero_division=0)
+    assert (scores.precision, scores.recall, scores.f1) == pytest.approx(expected[:3], rel=1e-12)
+    assert scores.accuracy == metrics.accuracy_score(y, prediction.labels)
+    loss = metrics.log_loss(y, prediction.probabilities, labels=range(5))
+    assert scores.log_predictive_density == pytest.approx(-loss, rel=1e-10)
+
+
+def test_calibration_by_hand():
+    """Three rows in (0.6, 0.7], of which two are right, and one at 0.95, which is wrong."""
+    prediction = certain([[0.65, 0.35], [0.35, 0.65], [0.68, 0.32], [0.05, 0.95]])
+    table = prediction.reliability([0, 1, 1, 0])
+    assert table.count.tolist() == [0, 0, 0, 0, 0, 0, 3, 0, 0, 1]
+    assert table.confidence[[6, 9]] == pytest.approx([0.66, 0.95])
+    assert table.accuracy[[6, 9]] == pytest.approx([2 / 3, 0.0])
+    assert np.isnan(table.accuracy[0])
+    assert table.ece == pytest.approx(0.75 * (2 / 3 - 0.66) + 0.25 * 0.95)
+    assert prediction.score([0, 1, 1, 0]).ece == table.ece
+    assert prediction.reliability([0, 1, 1, 0], bins=1).ece == pytest.approx(abs(0.5 - 0.7325))
+
+
+def test_edges_belong_to_the_bin_below():
+    table = certain([[0.5, 0.5], [0.25, 0.75], [0.0 + 1e-300, 1.0]]).reliability([0, 0, 1], bins=4)
+    assert table.count.tolist() == [0, 1, 1, 1]
+
+
+def test_calibrated_probabilities_are_found_calibrated():
+    """Labels drawn from the probabilities: each bin's hits are binomial; 10 bins at a joint level of 1e-4."""
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(3), size=20_000)
+    y = (rng.random(20_000)[:, None] > probabilities.cumsum(axis=1)).sum(axis=1)
+    table = certain(probabilities).reliability(y)
+    some = table.count > 0
+    z = (table.accuracy - table.confidence)[some] / np.sqrt(0.25 / table.count[some])
+    assert np.abs(z).max() < stats.norm.isf(1e-4 / 20)
+    assert table.ece < 0.02
+    overconfident = certain(softmax(3.0 * np.log(probabilities), axis=1))
+    assert overconfident.reliability(y).ece > 0.15
+
+
+def test_predictions_of_a_posterior():
+    pytest.importorskip("jax")
+    network = networks.dense([2, 3, 3], precision="double")
+    X = RNG.standard_normal((9, 2))
+    posterior = Gaussian(mean=RNG.standard_normal(network.dim), variance=0.5)
+    theta = posterior.sample(30, 4)
+    found = network.predict(posterior, X, num_draws=30, rng=4).probabilities
+    np.testing.assert_array_equal(found, network.predict(theta, X).probabilities)
+    weights = [network.weights.constrain(row) for row in theta]
+    each = [softmax(np.tanh(X @ w["W1"] + w["b1"]) @ w["W2"] + w["b2"], axis=1) for w in weights]
+    np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-10)
+    np.testing.assert_allclose(network.predict(theta[0], X).probabilities, each[0], rtol=1e-10)
+
+
+def test_predictions_with_normal_noise(monkeypatch):
+    pytest.importorskip("jax")
+    network = networks.dense([2, 1], likelihood=networks.normal(), precision="double")
+    X, y, theta = RNG.standard_normal((9, 2)), RNG.standard_normal(9), RNG.standard_normal((20, 4))
+    monkeypatch.setattr(base, "PAIRS", 40)  # in blocks of two rows
+    prediction = network.predict(theta, X)
+    means, sigma = theta[:, :2] @ X.T + theta[:, 2:3], np.exp(theta[:, 3])
+    np.testing.assert_allclose(prediction.mean, means.mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(prediction.std**2, means.var(axis=0) + np.mean(sigma**2), rtol=1e-10)
+    density = np.log(stats.norm.pdf(y, means, sigma[:, None]).mean(axis=0)).mean()
+    scores = prediction.score(y)
+    assert scores.log_predictive_density == pytest.approx(density, rel=1e-10)
+    assert scores.rmse == pytest.approx(np.sqrt(np.mean((y - prediction.mean) ** 2)))
+    known = networks.dense([2, 1], likelihood=networks.normal(0.3)).predict(theta[:, :3], X)
+    np.testing.assert_array_equal(known.sigma, np.full(20, 0.3))
+
+
+def test_bad_responses():
+    prediction = certain([[0.2, 0.8]])
+    for y, kind, message in [
+        ([2], InvalidInputError, "labels 0, ..., 1"),
+        ([0, 1], InvalidInputError, r"y has shape \(2,\); expected \(1,\)"),
+        ([0.0], InvalidTypeError, "as integers"),
+        (["up"], InvalidTypeError, "return_inverse"),
+    ]:
+        for function in (prediction.score, prediction.reliability, prediction.plot_reliability):
+            with pytest.raises(kind, match=message):
+                function(y)
+    with pytest.raises(InvalidInputError, match="bins must be at least 1"):
+        prediction.reliability([0], bins=0)
+    with pytest.raises(InvalidInputError, match=r"y has shape \(3,\); expected \(1,\)"):
+        NormalPrediction(np.zeros((2, 1)), np.ones(2)).score([1.0, 2.0, 3.0])
+
+
+def test_wilson_is_that_of_scipy():
+    low, high = wilson(np.array([0.3, 1.0]), np.array([10, 7]), z=stats.norm.isf(0.025))
+    for k, n, ends in ((3, 10, (low[0], high[0])), (7, 7, (low[1], high[1]))):
+        expected = stats.binomtest(k, n).proportion_ci(method="wilson")
+        assert ends == pytest.approx((expected.low, expected.high))
+
+
+def test_the_plot_shows_the_table():
+    pytest.importorskip("matplotlib")
+    prediction = Prediction.from_outputs([OUTPUTS])
+    ax = prediction.plot_reliability(Y, bins=5)
+    table, some = prediction.reliability(Y, bins=5), prediction.reliability(Y, bins=5).count > 0
+    points = next(line for line in ax.lines if line.get_label() == "accuracy")
+    np.testing.assert_array_equal(points.get_xydata().T, [table.confidence[some], table.accuracy[some]])
+    assert f"{table.ece:.3f}" in ax.get_title(loc="left")
+    assert prediction.plot_reliability(Y, ax) is ax
+
+
+def test_a_missing_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'mgvbp\[plots\]'"):
+        certain([[0.2, 0.8]]).plot_reliability([0])
