@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.auto import Auto, AutoOptimizer, MultiStart, affordable
+from mgvbp.auto import Auto, MultiStart, affordable, uses_gradient
+from mgvbp.auto.starts import Search
 from mgvbp.checks import as_floats, one_of, positive_integer
 from mgvbp.errors import (
     ConvergenceWarning,
@@ -28,7 +29,7 @@ from mgvbp.loop import Callback, Patience, Run, Verdict, run
 from mgvbp.methods import Method, resolve_method
 from mgvbp.optimizer import STREAM, Info
 from mgvbp.posterior import Posterior
-from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
+from mgvbp.problem import LogLikelihood, Needs, Prior, Problem, agreed_parameters, log_prior
 from mgvbp.progress import progress_bar
 
 
@@ -154,8 +155,9 @@ def fit(
             "method='auto' needs the same function at every iteration: with minibatches choose a named method, as "
             "method='mgvbp', or leave batch_size out"
         )
-    if automatic is not None and affordable(structure):
-        if (estimator, draws, num_draws) != ("auto", "auto", None):
+    if automatic is not None and affordable(structure, problem):
+        own = estimator in ("auto", "gradient") if problem.has_gradient else estimator == "auto"
+        if not own or (draws, num_draws) != ("auto", None):
             raise InvalidInputError(
                 "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
                 "such as method='mgvbp'"
@@ -167,8 +169,8 @@ def fit(
     if automatic is not None:
         warn_user(
             f"the {structure.name} family has {structure.num_monomials:,} coefficients at d = {structure.dim}, too "
-            "many for auto: running mgvbp with score-function gradients, which has no certificate; consider "
-            "family='diagonal' or BlockDiagonal, whose surfaces need fewer draws",
+            "many for auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' "
+            "or BlockDiagonal, which need fewer draws",
             ConvergenceWarning,
         )
     optimizer = chosen.start(problem, estimator=estimator, draws=draws, num_draws=num_draws, **start)
@@ -204,7 +206,7 @@ def _fit_auto(
 ) -> Posterior:
     first = method.start(problem, max_evaluations=max_evaluations, **start)
     means = _means(starts, first, problem.prior)
-    optimizer: AutoOptimizer | MultiStart = first
+    optimizer: Search | MultiStart = first
     if not isinstance(starts, int | np.integer) or len(means) > 1:
         keys = [(*first.key, k) for k in range(len(means))]
         runs = [
@@ -217,7 +219,8 @@ def _fit_auto(
         bound = optimizer.lower_bound
         return Verdict(optimizer.gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
 
-    evaluate = partial(problem.evaluate_at, needs="values")
+    needs: Needs = "gradients" if uses_gradient(problem) else "values"
+    evaluate = partial(problem.evaluate_at, needs=needs)
     with progress_bar(progress, None) as report:
         outcome = run(optimizer, evaluate, judge, max_iterations or math.inf, math.inf, callback, report)
     if not outcome.converged:
@@ -233,14 +236,14 @@ def _fit_auto(
         problem,
         outcome,
         "auto",
-        "regression",
+        "gradient" if needs == "gradients" else "regression",
         optimizer.lower_bound_se,
         optimizer.gap,
         optimizer.gap_se,
     )
 
 
-def _means(starts: int | ArrayLike, first: AutoOptimizer, prior: Prior | None) -> list[Array]:
+def _means(starts: int | ArrayLike, first: Search, prior: Prior | None) -> list[Array]:
     q = first.gaussian
     if isinstance(starts, int | float | str | np.generic) or starts is None:
         number = positive_integer(starts, "starts")

@@ -101,11 +101,9 @@ class Minibatches:
     def __getattr__(self, name: str) -> Any:
         """What the function brings along: derivatives, of all data, and the names of the parameters."""
         function = self.__dict__.get("log_likelihood")
-        if not hasattr(function, name):
+        if name not in (*DERIVATIVES, "parameters") or not hasattr(function, name):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        if name in DERIVATIVES:
-            return partial(self._sum, name)
-        return getattr(function, name)
+        return partial(self._sum, name) if name in DERIVATIVES else getattr(function, name)
 
     def evaluate(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
         """What the method ``name`` of the function gives for some rows of data."""

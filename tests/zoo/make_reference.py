@@ -29,7 +29,7 @@ from zoo.base import jax_backend
 from zoo.bound import CHUNK, LOG_2PI, sobol_normals
 
 PATH = Path(__file__).with_name("reference.json")
-FULL_LIMIT = 30
+FULL_LIMIT = 100
 """Largest dimension with a full covariance."""
 GAP = 1e-3
 SE, LARGEST_SE = 2e-4, 4e-4

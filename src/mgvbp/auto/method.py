@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mgvbp.auto.gradient import GradientAutoOptimizer
 from mgvbp.auto.optimizer import AutoOptimizer
 from mgvbp.checks import positive_number
 from mgvbp.families import Family
@@ -15,9 +16,22 @@ COEFFICIENT_LIMIT = 1000
 """Coefficients beyond which a surface costs too many draws: d = 43 if full, 499 if diagonal."""
 
 
-def affordable(family: Family) -> bool:
+DIMENSION_LIMIT = 1000
+"""Parameters beyond which it costs too much even with gradients, of which it takes some tens a parameter."""
+
+
+def affordable(family: Family, problem: Problem) -> bool:
     """Whether `Auto` can fit its surfaces for this family."""
+    if uses_gradient(problem):
+        return family.dim <= DIMENSION_LIMIT
     return family.num_monomials <= COEFFICIENT_LIMIT
+
+
+def uses_gradient(target: int | Gaussian | Problem) -> bool:
+    """Whether it is a problem with a gradient, and a prior whose gradient is known as well."""
+    if not isinstance(target, Problem):
+        return False
+    return target.has_gradient and (target.prior is None or isinstance(target.prior, Gaussian))
 
 
 @dataclass(frozen=True)
@@ -35,8 +49,12 @@ class Auto:
     def __post_init__(self) -> None:
         positive_number(self.tol, "tol")
 
-    def start(self, target: int | Gaussian | Problem, **options: Any) -> AutoOptimizer:
+    def start(
+        self, target: int | Gaussian | Problem, **options: Any
+    ) -> AutoOptimizer | GradientAutoOptimizer:
         """Begin an ask/tell run; see `AutoOptimizer` for the arguments.
+
+        Of a `Problem` with a gradient, ``tell(values, gradients)`` wants the gradients too.
 
         Examples
         --------
@@ -48,4 +66,5 @@ class Auto:
         >>> opt.gaussian.mean.round(6), opt.converged
         (array([3., 3.]), True)
         """
-        return AutoOptimizer(self, target, **options)
+        kind = GradientAutoOptimizer if uses_gradient(target) else AutoOptimizer
+        return kind(self, target, **options)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.auto.gradient import GradientAutoOptimizer
 from mgvbp.auto.optimizer import AutoOptimizer
 from mgvbp.errors import DivergenceError
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Info
 
+Search = AutoOptimizer | GradientAutoOptimizer
 SCREENING_GAP = 0.5
 """Nats from its optimum at which a start can be compared with the others."""
 DIFFERENT = 3.0
@@ -27,7 +29,7 @@ class MultiStart:
     enough to fit a surface are left out.
     """
 
-    def __init__(self, optimizers: Sequence[AutoOptimizer], max_evaluations: int) -> None:
+    def __init__(self, optimizers: Sequence[Search], max_evaluations: int) -> None:
         self._asked_for = len(optimizers)
         self._budget = max_evaluations
         most = max(1, max_evaluations // (4 * optimizers[0].least))
@@ -38,7 +40,7 @@ class MultiStart:
         self._final = False
 
     @property
-    def _active(self) -> AutoOptimizer:
+    def _active(self) -> Search:
         return self._optimizers[self._current]
 
     @property
@@ -83,11 +85,11 @@ class MultiStart:
         """The draws to evaluate."""
         return self._active.ask()
 
-    def tell(self, values: ArrayLike) -> Info:
-        """Take their values; go to the next start when this one is screened."""
+    def tell(self, values: ArrayLike, *gradients: ArrayLike) -> Info:
+        """Take their values, and gradients if they are wanted; go to the next start when this one is screened."""
         asked = len(self._active.ask())
         try:
-            info = self._active.tell(values)
+            info = self._active.tell(values, *gradients)
             screened = not self._final and (self._active.stop_reason or self._active.gap < SCREENING_GAP)
             self._current += bool(screened)
         except DivergenceError:  # nothing finite there: this start is out, unless all are

@@ -30,9 +30,9 @@ class VOGN(QBVI):
     :math:`s \leftarrow (1-\beta_2)s + \beta_2\hat h`, :math:`\mu \leftarrow \mu - \alpha\, m/(s+\tilde\delta)` at
     temperature 1, without damping, if draws are antithetic; with plain ones :math:`\nabla_\mu` has the same mean and
     less noise ("sticking the landing"). It is `QBVI` with the estimator ``"fisher"``, another step for the
-    precision, and a momentum that is summed, not averaged. With ``estimator="gradient"`` the curvature is the expected Hessian
-    instead (variational online Newton). A fit returns the last iterate: the fixed point is not the maximum of the lower
-    bound where squared gradients differ from the Hessian.
+    precision, and a momentum that is summed, not averaged. With ``estimator="gradient"`` the curvature is the
+    expected Hessian instead (variational online Newton). A fit returns the last iterate: the fixed point is not the
+    maximum of the lower bound where squared gradients differ from the Hessian.
 
     Parameters
     ----------
