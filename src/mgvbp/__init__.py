@@ -5,6 +5,7 @@ from mgvbp import transforms as transforms
 from mgvbp.auto import Auto
 from mgvbp.diagnostics import Diagnosis
 from mgvbp.errors import (
+    CheckpointWarning,
     ConvergenceWarning,
     DataUnavailableError,
     DivergenceError,
@@ -22,7 +23,7 @@ from mgvbp.errors import (
 )
 from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full
-from mgvbp.fitting import fit
+from mgvbp.fitting import fit, resume
 from mgvbp.foreign import from_jax, from_numpyro, from_pymc
 from mgvbp.gaussian import Gaussian
 from mgvbp.loading import load
@@ -45,6 +46,7 @@ __all__ = [
     "VOGN",
     "Auto",
     "BlockDiagonal",
+    "CheckpointWarning",
     "ConvergenceWarning",
     "DataUnavailableError",
     "Diagnosis",
@@ -82,4 +84,5 @@ __all__ = [
     "from_numpyro",
     "from_pymc",
     "load",
+    "resume",
 ]

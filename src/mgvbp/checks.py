@@ -80,7 +80,9 @@ def as_generator(rng: object) -> np.random.Generator:
 
 
 def as_key(rng: object) -> tuple[int, ...]:
-    """Words that name a stream of draws: the seed, or four words drawn from a generator."""
+    """Words that name a stream of draws: the seed, or four words drawn from a generator; ours stay as they are."""
+    if isinstance(rng, tuple):
+        return rng
     if isinstance(rng, np.random.Generator):
         return tuple(int(word) for word in rng.integers(2**32, size=4))
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:

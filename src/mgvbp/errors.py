@@ -80,6 +80,10 @@ class ScaleWarning(MgvbpWarning):
     """The numbers are very small or very large; the message says by what to multiply them."""
 
 
+class CheckpointWarning(MgvbpWarning):
+    """A checkpoint could not be written; the run goes on."""
+
+
 def warn_user(message: str, category: type[MgvbpWarning]) -> None:
     """Warn at the line outside of mgvbp that led here."""
     level = 2

@@ -1,36 +1,31 @@
-"""`fit`: from a log-likelihood and a prior to a Gaussian posterior."""
+"""`fit`: from a log-likelihood and a prior to a Gaussian posterior; `resume`: the rest of one that was broken off."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import partial
+from dataclasses import fields, replace
+from importlib.metadata import version
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.auto import Auto, MultiStart, affordable, uses_gradient
-from mgvbp.auto.starts import Search
-from mgvbp.checks import as_floats, one_of, positive_integer
-from mgvbp.errors import (
-    ConvergenceWarning,
-    InvalidInputError,
-    InvalidTypeError,
-    NonFiniteWarning,
-    warn_user,
-)
+from mgvbp.auto import Auto
+from mgvbp.checkpoint import Recorder, read_checkpoint
+from mgvbp.checks import as_floats, as_key, one_of, positive_integer
+from mgvbp.conduct import Settings, conduct
+from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import Estimator
+from mgvbp.execution import Execution
 from mgvbp.families import Family, resolve_family
 from mgvbp.foreign import from_jax
 from mgvbp.gaussian import Gaussian
-from mgvbp.loop import Callback, Patience, Run, Verdict, run
-from mgvbp.methods import Method, resolve_method
-from mgvbp.optimizer import STREAM, Info
+from mgvbp.loop import Callback
+from mgvbp.methods import Method
 from mgvbp.posterior import Posterior
-from mgvbp.problem import LogLikelihood, Needs, Prior, Problem, agreed_parameters, log_prior
-from mgvbp.progress import progress_bar
+from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
 
 
 def fit(
@@ -52,6 +47,10 @@ def fit(
     vectorized: bool = True,
     grad: Callable[[Array], Any] | str | None = None,
     rng: int | np.random.Generator = 0,
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float = 60.0,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Posterior:
@@ -96,6 +95,17 @@ def fit(
         The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
         a function that JAX can differentiate (`from_jax`). Models with a method ``value_and_grad`` bring their own.
     rng : int or numpy.random.Generator
+    n_jobs : int, optional
+        Workers that evaluate draws, through joblib: −1 for one a core; by default what `joblib.parallel_config` says,
+        else this process alone. Where evaluations are too cheap to share they stay here. With workers, a draw whose
+        evaluation fails is tried once more, then left out and counted (`Posterior.failures`); without, the
+        exception passes through.
+    timeout : float, optional
+        Seconds after which the evaluation of a draw has failed.
+    checkpoint : path, optional
+        Record the run in this file, from which `mgvbp.resume` continues it.
+    every : float
+        Seconds between two writes of the checkpoint.
     progress : bool
         Show a progress bar.
     callback : callable, optional
@@ -126,8 +136,6 @@ def fit(
     >>> posterior.mean.round(4)
     array([0.1387, 0.9695])
     """
-    if callback is not None and not callable(callback):
-        raise InvalidTypeError(f"callback must be a function of an Iteration; got {callback!r}")
     if tol is not None and method != "auto":
         raise InvalidInputError(
             "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
@@ -140,155 +148,101 @@ def fit(
         log_likelihood, grad, vectorized = from_jax(log_likelihood, vectorized=vectorized), None, True
     dim = 0 if dim is None else positive_integer(dim, "dim")
     problem = Problem(log_likelihood, prior, dim, vectorized, grad)
-    structure = resolve_family(family, problem.dim, problem.labels)
-    limit = None if max_iterations is None else positive_integer(max_iterations, "max_iterations")
-    start: dict[str, Any] = {
-        "family": structure,
-        "initial_mean": initial_mean,
-        "initial_variance": initial_variance,
-        "rng": rng,
-    }
-    default = Auto() if tol is None else Auto(tol)
-    automatic = method if isinstance(method, Auto) else default if method == "auto" else None
-    if automatic is not None and problem.num_batches > 1:
-        raise InvalidInputError(
-            "method='auto' needs the same function at every iteration: with minibatches choose a named method, as "
-            "method='mgvbp', or leave batch_size out"
-        )
-    if automatic is not None and affordable(structure, problem):
-        own = estimator in ("auto", "gradient") if problem.has_gradient else estimator == "auto"
-        if not own or (draws, num_draws) != ("auto", None):
-            raise InvalidInputError(
-                "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
-                "such as method='mgvbp'"
-            )
-        return _fit_auto(problem, automatic, starts, start, limit, max_evaluations, progress, callback)
-    if not isinstance(starts, int) or starts != 1:
-        raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
-    chosen = resolve_method("auto" if isinstance(method, Auto) else method)
-    if automatic is not None:
-        warn_user(
-            f"the {structure.name} family has {structure.num_monomials:,} coefficients at d = {structure.dim}, too "
-            "many for auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' "
-            "or BlockDiagonal, which need fewer draws",
-            ConvergenceWarning,
-        )
-    optimizer = chosen.start(problem, estimator=estimator, draws=draws, num_draws=num_draws, **start)
-    if max_evaluations is not None:
-        name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
-        positive_integer(max_evaluations, name, least=optimizer.num_draws)
-    limit = limit or chosen.max_iterations
-    # whole epochs, or the best iterate would be the one of the luckiest batches
-    window = problem.num_batches * math.ceil(chosen.window / problem.num_batches)
-    judge = Patience(window, chosen.patience, last=not chosen.climbs)
-    evaluate = partial(problem.evaluate_at, needs=optimizer.estimator.needs)
-    with progress_bar(progress, limit) as report:
-        outcome = run(optimizer, evaluate, judge, limit, max_evaluations or math.inf, callback, report)
-    name = type(chosen).__name__
-    if shortened := int(np.count_nonzero(outcome.trace.reductions)):
-        warn_user(
-            f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
-            "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
-            ConvergenceWarning,
-        )
-    return _posterior(problem, outcome, name, optimizer.estimator.name)
-
-
-def _fit_auto(
-    problem: Problem,
-    method: Auto,
-    starts: int | ArrayLike,
-    start: dict[str, Any],
-    max_iterations: int | None,
-    max_evaluations: int | None,
-    progress: bool,
-    callback: Callback | None,
-) -> Posterior:
-    first = method.start(problem, max_evaluations=max_evaluations, **start)
-    means = _means(starts, first, problem.prior)
-    optimizer: Search | MultiStart = first
-    if not isinstance(starts, int | np.integer) or len(means) > 1:
-        keys = [(*first.key, k) for k in range(len(means))]
-        runs = [
-            method.start(problem, **{**start, "initial_mean": m, "rng": k})
-            for m, k in zip(means, keys, strict=True)
-        ]
-        optimizer = MultiStart(runs, first.max_evaluations * (1 if max_evaluations else len(means)))
-
-    def judge(t: int, q: Gaussian, info: Info) -> Verdict:
-        bound = optimizer.lower_bound
-        return Verdict(optimizer.gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
-
-    needs: Needs = "gradients" if uses_gradient(problem) else "values"
-    evaluate = partial(problem.evaluate_at, needs=needs)
-    with progress_bar(progress, None) as report:
-        outcome = run(optimizer, evaluate, judge, max_iterations or math.inf, math.inf, callback, report)
-    if not outcome.converged:
-        warn_user(
-            f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "
-            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
-            "reparametrised model",
-            ConvergenceWarning,
-        )
-    if isinstance(optimizer, MultiStart) and optimizer.disagreement:
-        warn_user(optimizer.disagreement, ConvergenceWarning)
-    return _posterior(
-        problem,
-        outcome,
-        "auto",
-        "gradient" if needs == "gradients" else "regression",
-        optimizer.lower_bound_se,
-        optimizer.gap,
-        optimizer.gap_se,
-    )
-
-
-def _means(starts: int | ArrayLike, first: Search, prior: Prior | None) -> list[Array]:
-    q = first.gaussian
-    if isinstance(starts, int | float | str | np.generic) or starts is None:
-        number = positive_integer(starts, "starts")
-        source = prior if isinstance(prior, Gaussian) else q
-        return [q.mean, *source.sample(number - 1, np.random.default_rng((*first.key, STREAM)))]
-    means = as_floats(starts, "starts")
-    if means.ndim != 2 or means.shape[1] != q.dim or len(means) == 0:
-        raise InvalidInputError(f"starts has shape {means.shape}; expected a number, or means (K, {q.dim})")
-    return list(means)
-
-
-def _posterior(
-    problem: Problem,
-    outcome: Run,
-    method: str,
-    estimator: str,
-    lower_bound_se: float | None = None,
-    gap: float | None = None,
-    gap_se: float | None = None,
-) -> Posterior:
-    trace = outcome.trace
-    if dropped := int(trace.dropped.sum()):
-        warn_user(
-            f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
-            "(trace.dropped): the result is conditional on the region where the function is finite",
-            NonFiniteWarning,
-        )
-
-    def log_density(theta: Array) -> Array:
-        return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
-
-    return Posterior(
-        outcome.best.mean,
-        outcome.best.factor,
-        outcome.best.family,
-        lower_bound=outcome.lower_bound,
-        lower_bound_se=lower_bound_se,
-        converged=outcome.converged,
-        stop_reason=outcome.stop_reason,
-        trace=trace,
+    if isinstance(method, str) and method == "auto":
+        method = Auto() if tol is None else Auto(tol)
+    settings = Settings(
         method=method,
+        family=resolve_family(family, problem.dim, problem.labels),
         estimator=estimator,
-        gap=gap,
-        gap_se=gap_se,
-        parameters=problem.parameters,
-        log_density=log_density,
-        pointwise=getattr(problem.log_likelihood, "pointwise", None),
+        draws=draws,
+        num_draws=num_draws,
+        initial_mean=initial_mean,
+        initial_variance=initial_variance,
+        max_iterations=None if max_iterations is None else positive_integer(max_iterations, "max_iterations"),
+        max_evaluations=max_evaluations,
+        starts=starts,
+        rng=as_key(rng),
     )
+    recorder = None if checkpoint is None else Recorder(checkpoint, every, recorded(problem, settings))
+    return conduct(problem, settings, Execution(n_jobs, timeout, progress, callback, recorder))
+
+
+def resume(
+    path: str | PathLike[str],
+    log_likelihood: LogLikelihood,
+    prior: Prior | None = None,
+    *,
+    grad: Callable[[Array], Any] | None = None,
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    every: float = 60.0,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Posterior:
+    """Continue a fit from its checkpoint: the result is, bit for bit, that of a fit without the break.
+
+    Bit for bit on the same platform and for a function that gives the same values again; with ``n_jobs`` values may
+    differ in their last digits, as draws are then grouped by how long they took.
+
+    Parameters
+    ----------
+    path : path
+        Written by ``fit(..., checkpoint=path)``; recording goes on in it.
+    log_likelihood : callable
+        The same as before. It is asked for a value of the first draw again; another value is refused.
+    prior : optional
+        The same as before, if it was not a Gaussian: those are in the file.
+    grad, n_jobs, timeout, every, progress, callback
+        As for `fit`.
+
+    Raises
+    ------
+    FileFormatError
+        The file is damaged, or not a checkpoint.
+    InvalidInputError
+        It is one of another version, dimension or model.
+
+    Examples
+    --------
+    >>> import mgvbp, pathlib, tempfile
+    >>> def log_density(theta):
+    ...     return -0.5 * (theta**2).sum(axis=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "run.npz")
+    ...     first = mgvbp.fit(log_density, dim=2, checkpoint=path)
+    ...     again = mgvbp.resume(path, log_density)
+    >>> bool((first.mean == again.mean).all())
+    True
+    """
+    stored, told = read_checkpoint(path)
+    try:
+        known = {name: stored.pop(name) for name in ("version", "dim", "vectorized", "prior", "other_prior")}
+        settings = Settings(**{**stored, "rng": tuple(stored["rng"])})
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
+    if known["version"] != version("mgvbp"):
+        raise InvalidInputError(
+            f"{path} was written by mgvbp {known['version']}; this is {version('mgvbp')}, whose draws may differ"
+        )
+    if known["other_prior"] and prior is None:
+        raise InvalidInputError(
+            f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
+        )
+    problem = Problem(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
+    if isinstance(settings.family, str):
+        settings = replace(settings, family=resolve_family(settings.family, problem.dim))
+    recorder = Recorder(path, every, recorded(problem, settings), told)
+    return conduct(problem, settings, Execution(n_jobs, timeout, progress, callback, recorder))
+
+
+def recorded(problem: Problem, settings: Settings) -> dict[str, Any]:
+    """What a checkpoint has to know, besides the log-likelihood, to repeat a fit."""
+    gaussian = isinstance(problem.prior, Gaussian)
+    return {
+        "version": version("mgvbp"),
+        "dim": problem.dim,
+        "vectorized": problem.vectorized,
+        "prior": problem.prior if gaussian else None,
+        "other_prior": "" if gaussian or problem.prior is None else type(problem.prior).__name__,
+        **{field.name: getattr(settings, field.name) for field in fields(settings)},
+    }

@@ -67,6 +67,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             estimator=str(header["estimator"]),
             gap=_error(header["gap"], "gap"),
             gap_se=_error(header["gap_se"], "gap's error"),
+            failures={str(name): int(count) for name, count in header.get("failures", {}).items()},
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )

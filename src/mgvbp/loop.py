@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -11,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.errors import ConvergenceWarning, DivergenceError
+from mgvbp.errors import ConvergenceWarning, DivergenceError, warn_user
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Info
 from mgvbp.progress import Reporter
@@ -147,9 +146,7 @@ def run(
             raise
         rows[-1] = _row(info, verdict.smoothed, evaluations)
         reason = f"broke down: {error}"
-        warnings.warn(
-            f"the run broke down and returns its best iterate: {error}", ConvergenceWarning, stacklevel=3
-        )
+        warn_user(f"the run broke down and returns its best iterate: {error}", ConvergenceWarning)
     assert verdict is not None
     columns = zip(TRACE_DTYPES.items(), zip(*rows, strict=True), strict=True)
     trace = Trace(**{name: np.array(column, dtype) for (name, dtype), column in columns})

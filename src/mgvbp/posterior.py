@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,9 @@ class Posterior(Gaussian):
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
         and the standard deviation of that, where it is known; None for the named methods.
+    failures : dict of str to int
+        Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
+        ``timed_out``, ``lost``).
     parameters : Parameters or None
         Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
         its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
@@ -75,6 +78,7 @@ class Posterior(Gaussian):
         estimator: str,
         gap: float | None = None,
         gap_se: float | None = None,
+        failures: Mapping[str, int] | None = None,
         parameters: NamedParameters | None = None,
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
@@ -90,6 +94,7 @@ class Posterior(Gaussian):
         self.estimator = estimator
         self.gap = gap
         self.gap_se = gap_se
+        self.failures = dict(failures or {})
         self.parameters = parameters
         if parameters is not None:
             labels = parameters.labels
@@ -198,6 +203,7 @@ class Posterior(Gaussian):
             "estimator": self.estimator,
             "gap": self.gap,
             "gap_se": self.gap_se,
+            "failures": self.failures,
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
             "labels": self.labels,
         }

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
 from mgvbp.errors import FileFormatError
 
 FORMAT_VERSION = 1
 
 
 def write_archive(
-    path: str | PathLike[str], kind: str, meta: dict[str, Any], arrays: dict[str, Array]
+    path: str | PathLike[str], kind: str, meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write arrays and a JSON header to ``path``, whole or not at all."""
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})

@@ -1,0 +1,60 @@
+"""How a fit is carried out: who evaluates the draws, what is shown and what is recorded."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from mgvbp.checkpoint import Recorder
+from mgvbp.errors import InvalidTypeError
+from mgvbp.loop import AskTell, Callback, Iteration, Judge, Run, run
+from mgvbp.parallel import Failures, Pool, evaluator
+from mgvbp.problem import Needs, Problem
+from mgvbp.progress import progress_bar
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What `fit` was asked for besides the result; see there."""
+
+    n_jobs: int | None
+    timeout: float | None
+    progress: bool
+    callback: Callback | None
+    recorder: Recorder | None
+
+    def __post_init__(self) -> None:
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidTypeError(f"callback must be a function of an Iteration; got {self.callback!r}")
+
+    def run(
+        self,
+        problem: Problem,
+        optimizer: AskTell,
+        needs: Needs,
+        judge: Judge,
+        max_iterations: float,
+        max_evaluations: float,
+    ) -> tuple[Run, Failures]:
+        """Run the loop; returns how it ended and which evaluations failed."""
+        total = None if max_iterations == float("inf") else int(max_iterations)
+        with ExitStack() as stack:
+            report = stack.enter_context(progress_bar(self.progress, total))
+            evaluate = pool = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout))
+            if self.recorder is not None:
+                evaluate = self.recorder.recording(evaluate)
+                stack.callback(self.recorder.write)
+            outcome = run(optimizer, evaluate, judge, max_iterations, max_evaluations, self._callback, report)
+        return outcome, pool.failures if isinstance(pool, Pool) else Failures()
+
+    @property
+    def _callback(self) -> Callback | None:
+        """The callback, which has seen the iterations of an earlier life."""
+        callback, seen = self.callback, len(self.recorder.told) if self.recorder else 0
+        if callback is None or seen == 0:
+            return callback
+
+        def for_new_ones(iteration: Iteration) -> object:
+            return iteration.iteration > seen and callback(iteration)
+
+        return for_new_ones
