@@ -164,8 +164,13 @@ def test_fit_has_the_names(adapted, tmp_path):
     posterior = mgvbp.fit(adapted)
     log_density, parameters = ours()
     reference = mgvbp.fit(log_density, dim=4)
-    np.testing.assert_allclose(posterior.mean, reference.mean, atol=1e-6)
-    np.testing.assert_allclose(posterior.covariance, reference.covariance, atol=1e-6)
+    by_values = mgvbp.fit(lambda theta: adapted(theta), dim=4)
+    np.testing.assert_allclose(by_values.mean, reference.mean, atol=1e-6)
+    np.testing.assert_allclose(by_values.covariance, reference.covariance, atol=1e-6)
+    # with gradients, which NumPyro's models have, other draws are made: 0.01 nats are 0.14 standard deviations
+    assert posterior.estimator == ("gradient" if hasattr(adapted, "value_and_grad") else "regression")
+    assert np.abs((posterior.mean - reference.mean) / reference.std).max() < 0.14
+    np.testing.assert_allclose(posterior.std, reference.std, rtol=0.1)
     assert "shift" in posterior.summary()
     draws = posterior.draws(50, rng=1)
     expected = parameters.constrain(posterior.sample(50, rng=1))

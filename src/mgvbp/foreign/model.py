@@ -127,6 +127,12 @@ class ForeignModel:
     parameters: ForeignParameters
     includes_prior: ClassVar[bool] = True
 
+    @property
+    def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
+        """Log densities (S,) and gradients (S, d), if the density has them."""
+        derived: Callable[[Array], tuple[Array, Array]] = self.log_density.value_and_grad  # type: ignore[attr-defined]
+        return derived
+
     def __call__(self, theta: ArrayLike) -> Array:
         """The log density at each row of ``theta``, (S, d) -> (S,)."""
         return self.log_density(checked_rows(np.asarray(theta, np.float64), self.parameters.dim))

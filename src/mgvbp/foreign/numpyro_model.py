@@ -9,6 +9,7 @@ import numpy as np
 
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.foreign.compiled import compiled
+from mgvbp.foreign.jax_function import JaxLikelihood
 from mgvbp.foreign.model import ForeignModel, ForeignParameters
 from mgvbp.optional import require
 from mgvbp.parameters import slices_of
@@ -100,7 +101,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         return jax.numpy.concatenate([parts[name].reshape(-1) for name in names])
 
     parameters = ForeignParameters(shapes, unconstrained_shapes, compiled(to_values), compiled(to_theta))
-    return ForeignModel(compiled(log_density), parameters)
+    return ForeignModel(JaxLikelihood(log_density), parameters)
 
 
 def copied(data: Any) -> Any:
