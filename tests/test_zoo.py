@@ -65,7 +65,7 @@ def test_every_proper_target_has_a_verified_reference():
     for name in PROPER:
         entry = REFERENCE[name]
         assert entry["dim"] == TARGETS[name].dim
-        assert ("full" in entry) == (entry["dim"] <= 30)
+        assert ("full" in entry) == (entry["dim"] <= 100)
         for family in {"full", "diagonal"} & set(entry):
             assert len(entry[family]["mean"]) == len(entry[family]["std"]) == entry["dim"]
             assert entry[family]["residual_gap"] < 1e-3, (name, family)

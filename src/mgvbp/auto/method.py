@@ -16,7 +16,7 @@ COEFFICIENT_LIMIT = 1000
 """Coefficients beyond which a surface costs too many draws: d = 43 if full, 499 if diagonal."""
 
 
-DIMENSION_LIMIT = 1000
+DIMENSION_LIMIT = 500
 """Parameters beyond which it costs too much even with gradients, of which it takes some tens a parameter."""
 
 

@@ -236,7 +236,7 @@ class GradientAutoOptimizer:
             )
         if self._ascent and self._ascent.arrived:
             self._q, self._scale = narrow(first, self._ascent)
-            self.phase = "curvature"
+            self.phase = "hessian"
             self._decide()
         else:
             self._limit()
@@ -310,8 +310,10 @@ class GradientAutoOptimizer:
             before = self._surface = self._fit(self._archive.view(self._q)) or before
         overlap = math.sqrt(min(1.0, leap.kl)) if self._fresh else 0.0
         se = overlap * math.hypot(before.lower_bound_se, after.lower_bound_se) if after else 0.0
+        # a bound known no better than the gain, on a surface that misses much, is a guess
+        lost = after is None or (_poor(after) and after.lower_bound_se > 0.25 * leap.gain)
         gain = after.lower_bound - before.lower_bound if after else -math.inf
-        if after and gain > 0.1 * leap.gain - min(2.0 * se, 0.3 * leap.gain):
+        if after and not lost and gain > 0.1 * leap.gain - min(2.0 * se, 0.3 * leap.gain):
             if gain > 0.5 * leap.gain and leap.kl > 0.5 * self._radius:
                 self._radius *= 3.0
             self._failures = 0
@@ -332,10 +334,10 @@ class GradientAutoOptimizer:
     def _settle(self, surface: Surface | None) -> None:
         """At q, with its surface: stop, refine, leap or retreat."""
         phase, self._surface = self.phase, surface
-        if surface is None or (phase in ("curvature", "survey") and _poor(surface)):
+        if surface is None or (phase in ("hessian", "survey") and _poor(surface)):
             self._retreat()
             return
-        if phase == "curvature":
+        if phase == "hessian":
             self._q = laplace(surface, self._scale)
             self._survey()
             return
