@@ -29,10 +29,24 @@ from mgvbp import (
 )
 from mgvbp.draws import SAMPLERS
 from mgvbp.estimators import Estimate
+from mgvbp.families import parts
+from mgvbp.families.stack import Stack
 from mgvbp.optimizer import Frame
+
+
+def stacked(blocks):
+    """A block family that works on all blocks of a size together, however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "STACK_FROM", 1)
+        return BlockDiagonal(blocks)
+
 
 METHODS = [MGVBP, MGVB, QBVI, Geodesic]
 INTERLEAVED = [[3, 0], [5, 1, 4], [2]]
+# two stacks and two blocks of their own (one small, one beyond the largest of a stack), in any order
+MIXED = np.split(
+    np.random.default_rng(15).permutation(16 * 2 + 3 + 17 + 33), np.cumsum([2] * 16 + [3] + [1] * 17)
+)
 FAMILIES = [
     Full(1),
     Full(6),
@@ -42,12 +56,19 @@ FAMILIES = [
     BlockDiagonal([1]),
     BlockDiagonal([2, 3, 1]),
     BlockDiagonal(INTERLEAVED),
+    BlockDiagonal([2] * 16),
+    BlockDiagonal(MIXED),
+    stacked([2, 2, 2]),
+    stacked(INTERLEAVED),
 ]
 SIX = [family for family in FAMILIES if family.dim == 6]
 SAME = [  # families that are the same set of matrices
     (Full(6), BlockDiagonal([6])),
     (Full(6), BlockDiagonal([list(range(6))])),
     (Diagonal(6), BlockDiagonal([1] * 6)),
+    (Full(6), stacked([6])),
+    (Diagonal(6), stacked([1] * 6)),
+    (BlockDiagonal(INTERLEAVED), stacked(INTERLEAVED)),
     (Full(1), Diagonal(1)),
 ]
 RTOL = 1e-12  # inputs have condition numbers of 10: round-off only
@@ -125,6 +146,7 @@ def _arguments(family, seed):
         "c": rng.normal(size=d),
         "variance": random_spd(rng, d),
         "block": rng.permutation(d)[: (d + 1) // 2],
+        "blocks": np.stack([rng.permutation(d)[: (d + 1) // 2] for _ in range(3)]),
         "order": order_of(family),
         "structure": structure(family),
     }
@@ -232,9 +254,14 @@ OPERATIONS = {
     ),
     "diagonal": (lambda f, a: f.diagonal(a.L), lambda x: x.L.diagonal(), "plain"),
     "precision": (lambda f, a: f.precision(a.L), lambda x: x.L @ x.L.T, "plain"),
-    "precision_block": (
-        lambda f, a: f.precision_block(a.L, a.block),
+    "precision_blocks": (
+        lambda f, a: f.precision_blocks(a.L, a.block),
         lambda x: (x.L @ x.L.T)[np.ix_(x.block, x.block)],
+        "plain",
+    ),
+    "precision_blocks of several": (
+        lambda f, a: f.precision_blocks(a.L, a.blocks),
+        lambda x: np.stack([(x.L @ x.L.T)[np.ix_(block, block)] for block in x.blocks]),
         "plain",
     ),
     "covariance": (lambda f, a: f.covariance(a.L), lambda x: inv(x.L @ x.L.T), "plain"),
@@ -265,7 +292,8 @@ def assert_dense_formula(family, name, seed):
 
 def test_the_table_is_complete():
     named = {name.removeprefix("weighted ").split()[0] for name in OPERATIONS}
-    elsewhere = {"from_pairs", "pairs", "dense_factor", "num_monomials", "name", "dim"}
+    elsewhere = {"from_pairs", "pairs", "dense_factor", "is_lower_triangular", "num_monomials"}
+    elsewhere |= {"name", "dim", "shape"}
     assert named | elsewhere == {name for name in dir(Full(2)) if not name.startswith("_")}
 
 
@@ -286,8 +314,8 @@ def partitions(d):
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(blocks=st.integers(1, 7).flatmap(partitions), seed=st.integers(0, 2**32 - 1))
 def test_operations_of_any_partition(blocks, seed):
-    for name in OPERATIONS:
-        assert_dense_formula(BlockDiagonal(blocks), name, seed)
+    for family, name in product((BlockDiagonal(blocks), stacked(blocks)), OPERATIONS):
+        assert_dense_formula(family, name, seed)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
@@ -303,6 +331,32 @@ def test_arrays_hold_the_structure(family):
     np.testing.assert_array_equal(R != 0, lower(family) != 0)
     assert_close(R @ R.T, structure(family) * P)
     assert family.num_monomials == 1 + family.dim + lower(family).sum()
+    assert family.shape == family.from_pairs(coefficients).shape == family.factor(precision=P).shape
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_factors_are_lower_triangular_and_other_matrices_not(family):
+    a, _ = arguments(family)
+    assert all(family.is_lower_triangular(factor) for factor in (a.L, a.K, a.W, family.product(a.L, a.K)))
+    assert family.is_lower_triangular(a.A) == (lower(family).sum() == family.dim)
+
+
+@pytest.mark.parametrize("blocks", [[2] * 16, MIXED, [[*range(4)], [*range(4, 52)]]], ids=len)
+def test_a_block_array_is_the_blocks_end_to_end(blocks):
+    """As files hold it: each block in Fortran order, in the order of the blocks, whatever is worked on together."""
+    family = BlockDiagonal(blocks)
+    P = random_spd(np.random.default_rng(5), family.dim)
+    expected = [Full(len(b)).factor(precision=P[np.ix_(b, b)]).ravel(order="F") for b in family.blocks]
+    assert_close(family.factor(precision=P), np.concatenate(expected))
+
+
+def test_what_is_worked_on_together():
+    def kinds(blocks):
+        return [(type(part.family), part.family.dim) for part in BlockDiagonal(blocks)._parts]
+
+    assert kinds([2] * 16 + [40] * 20) == [(Stack, 32)] + [(Full, 40)] * 20
+    assert kinds([2] * 15) == [(Full, 2)] * 15
+    assert kinds(MIXED) == [(Stack, 32), (Full, 3), (Stack, 17), (Full, 33)]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -325,10 +379,13 @@ def test_operation_takes_any_memory_order(name):
 
 
 @pytest.mark.parametrize("factorise", ["cholesky", "cholesky_reversed"])
-def test_factorisations_read_the_lower_triangle(factorise):
+@pytest.mark.parametrize(
+    "family", [Full(6), BlockDiagonal([6]), stacked([6])], ids=["full", "block", "stack"]
+)
+def test_factorisations_read_the_lower_triangle(family, factorise):
     F = random_spd(np.random.default_rng(4), 6)
     half = np.asfortranarray(np.where(np.tri(6), F, np.nan))
-    K = getattr(Full(6), factorise)(half)
+    K = dense(family, getattr(family, factorise)(half.reshape(family.shape, order="F")))
     assert_close(K @ K.T if factorise == "cholesky" else K.T @ K, F)
 
 
@@ -419,22 +476,23 @@ def run(kind, estimator, family, order=None, draws="mc", back=slice(None)):
 
 
 @pytest.mark.parametrize(("kind", "estimator"), WHOLE_RUNS)
-@pytest.mark.parametrize(("first", "second"), SAME[:3], ids=repr)
+@pytest.mark.parametrize(("first", "second"), SAME[:-1], ids=repr)
 def test_same_structure_same_run(first, second, kind, estimator):
     for a, b in zip(run(kind, estimator, first), run(kind, estimator, second), strict=True):
         assert_close(a, b)
 
 
+@pytest.mark.parametrize("make", [BlockDiagonal, stacked])
 @pytest.mark.parametrize(("kind", "estimator"), WHOLE_RUNS)
-def test_interleaved_blocks_are_permuted_parameters(kind, estimator, monkeypatch):
-    family = BlockDiagonal(INTERLEAVED)
+def test_interleaved_blocks_are_permuted_parameters(kind, estimator, make, monkeypatch):
+    family = make(INTERLEAVED)
     order, back = order_of(family), np.argsort(order_of(family))
     monkeypatch.setitem(SAMPLERS, "permuted", lambda *args: SAMPLERS["mc"](*args)[:, order])
     bounds, mean, precision = run(kind, estimator, family)
     bounds_p, mean_p, precision_p = run(
         kind,
         estimator,
-        BlockDiagonal([2, 3, 1]),
+        make([2, 3, 1]),
         order=order,
         draws="permuted",
         back=back,
@@ -448,8 +506,9 @@ def test_interleaved_blocks_are_permuted_parameters(kind, estimator, monkeypatch
 
 
 def random_family(rng, d):
-    kind = rng.integers(3)
-    return [Full(d), Diagonal(d), BlockDiagonal([1, d - 1] if d > 1 else [1])][kind]
+    blocks = [1, d - 1] if d > 1 else [1]
+    block = (BlockDiagonal if d % 2 else stacked)(blocks)
+    return [Full(d), Diagonal(d), block][rng.integers(3)]
 
 
 def random_direction(rng, d, spectrum):

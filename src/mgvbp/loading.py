@@ -10,7 +10,7 @@ import numpy as np
 
 from mgvbp.checks import positive_integer
 from mgvbp.errors import FileFormatError, MgvbpError
-from mgvbp.families import BlockDiagonal, Full, resolve_family
+from mgvbp.families import BlockDiagonal, resolve_family
 from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.storage import DAMAGE, read_archive
@@ -39,12 +39,11 @@ def load(path: str | PathLike[str]) -> Posterior:
     try:
         blocks = header["blocks"]
         family = resolve_family(BlockDiagonal(blocks) if blocks else header["family"], len(arrays["mean"]))
-        shape = family.factor(variance=np.array(1.0)).shape
         mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
-        factor = np.asfortranarray(_checked(arrays["factor"], "float64", shape))
+        factor = np.asfortranarray(_checked(arrays["factor"], "float64", family.shape))
         if not (family.diagonal(factor) > 0.0).all():
             raise FileFormatError("the factor of the precision has a diagonal that is not positive")
-        if np.triu(family.dense_factor(factor), 1).any() and isinstance(family, Full):
+        if not family.is_lower_triangular(factor):
             raise FileFormatError("the factor of the precision is not lower triangular")
         length = (positive_integer(len(arrays["trace_lower_bound"]), "length of the trace"),)
         columns = {

@@ -166,7 +166,7 @@ class Optimizer:
     def _checked_state(self, state: State) -> State:
         if not isinstance(state, State):
             raise InvalidTypeError(f"state must be a mgvbp.State; got {type(state).__name__}")
-        shape = self.family.factor(variance=np.array(1.0)).shape
+        shape = self.family.shape
         if state.frame.mean.shape != (self.dim,) or state.frame.factor.shape != shape:
             raise InvalidInputError(
                 f"the state is of another problem: mean {state.frame.mean.shape} and factor "

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
+MOST_ROWS = 1000
+"""Rows of a summary; of more, the first and the last ones are shown."""
+
+
 class Posterior(Gaussian):
     """A Gaussian approximation of a posterior; use it as the prior of the next fit as it is.
 
@@ -238,8 +242,11 @@ class Posterior(Gaussian):
         rows = self._rows()
         width = max(12, 2 + max(len(label) for label in rows))
         lines.append(f"{'parameter':<{width}}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}")
-        lines += [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows.items()]
-        return "\n".join(lines)
+        table = [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows.items()]
+        if len(table) > MOST_ROWS:
+            half = MOST_ROWS // 2
+            table[half:-half] = [f"... {len(table) - 2 * half:,} more ..."]
+        return "\n".join(lines + table)
 
     def _rows(self) -> dict[str, Array]:
         """Mean, standard deviation and the ends of the central 95% interval of each number shown."""

@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import NOT_POSITIVE_DEFINITE, Array
+from mgvbp.errors import NotPositiveDefiniteError
 
 Indices = NDArray[np.intp]
 
@@ -26,6 +27,16 @@ class Family(ABC):
 
     name: str
     dim: int
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a family array."""
+
+    @property
+    @abstractmethod
+    def num_monomials(self) -> int:
+        """How many of ``1, ε_i, ε_i ε_j`` the structure has: the least draws that a regression needs."""
 
     @property
     @abstractmethod
@@ -98,9 +109,21 @@ class Family(ABC):
 
     # --- factors ----------------------------------------------------------------------------------
 
-    @abstractmethod
     def factor(self, *, variance: Array | None = None, precision: Array | None = None) -> Array:
         """``L`` for a variance or precision given as (), (d,) or (d, d); off-structure entries ignored."""
+        if precision is not None:
+            if precision.ndim < 2:
+                return self._diagonal_array(positive_roots(precision))
+            return self.cholesky(self.from_dense(precision))
+        assert variance is not None
+        if variance.ndim < 2:
+            return self._diagonal_array(1.0 / positive_roots(variance))
+        # V = Wᵀ W reversed: P = W⁻¹ W⁻ᵀ, and W⁻¹ is the lower factor. Once a fit, not in the iteration.
+        return self.quotient(self._diagonal_array(1.0), self.cholesky_reversed(self.from_dense(variance)))
+
+    def _diagonal_array(self, c: float | Array) -> Array:
+        """The family array of ``diag(c)``, c a number or (d,)."""
+        return self.shift(np.zeros(self.shape, order="F"), c)
 
     @abstractmethod
     def cholesky(self, F: Array) -> Array:
@@ -130,6 +153,10 @@ class Family(ABC):
     def diagonal(self, L: Array) -> Array:
         """The diagonal of a family array in the order of the parameters, (d,)."""
 
+    def is_lower_triangular(self, L: Array) -> bool:
+        """Whether a family array has nothing above the diagonal, in the order of the parameters of each block."""
+        return not np.triu(L, 1).any()
+
     # --- what users see ---------------------------------------------------------------------------
 
     @abstractmethod
@@ -141,18 +168,17 @@ class Family(ABC):
         R = self.dense_factor(L)
         return R @ R.T
 
-    def precision_block(self, L: Array, block: Indices) -> Array:
-        """The rows and columns ``block`` of ``L Lᵀ``."""
-        rows = self.dense_factor(L)[block]
-        return rows @ rows.T
+    @abstractmethod
+    def precision_blocks(self, L: Array, blocks: Indices) -> Array:
+        """The blocks (..., k, k) of ``L Lᵀ`` whose rows and columns are ``blocks`` (..., k)."""
 
     @abstractmethod
     def covariance(self, L: Array) -> Array:
         """``(L Lᵀ)⁻¹`` as a (d, d) matrix."""
 
+    @abstractmethod
     def variances(self, L: Array) -> Array:
         """The diagonal of the covariance, (d,)."""
-        return self.covariance(L).diagonal().copy()
 
     @cached_property
     def mask(self) -> NDArray[np.bool_]:
@@ -162,10 +188,12 @@ class Family(ABC):
         mask[i, j] = mask[j, i] = True
         return mask
 
-    @property
-    def num_monomials(self) -> int:
-        """How many of ``1, ε_i, ε_i ε_j`` the structure has: the least draws that a regression needs."""
-        return 1 + self.dim + len(self.pairs[0])
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dim})"
+
+
+def positive_roots(values: Array) -> Array:
+    """The square roots of numbers that must be positive and finite: a diagonal matrix's Cholesky factor."""
+    if not ((values > 0.0) & (np.inf > values)).all():
+        raise NotPositiveDefiniteError(NOT_POSITIVE_DEFINITE)
+    return np.sqrt(values)

@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.errors import NotPositiveDefiniteError
-from mgvbp.families.base import Family, Indices
+from mgvbp.families.base import Family, Indices, positive_roots
 
 
 class Diagonal(Family):
@@ -24,6 +23,14 @@ class Diagonal(Family):
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    @property
+    def num_monomials(self) -> int:
+        return 1 + 2 * self.dim
 
     @cached_property
     def pairs(self) -> tuple[Indices, Indices]:
@@ -74,22 +81,12 @@ class Diagonal(Family):
         return A / K / K
 
     def whitened_precision(self, L: Array, other: Family, R: Array) -> Array:
-        rows = R if isinstance(other, Diagonal) else np.linalg.norm(other.dense_factor(R), axis=1)
-        return np.square(rows / L)
-
-    def factor(self, *, variance: Array | None = None, precision: Array | None = None) -> Array:
-        if precision is not None:
-            return self.cholesky(self._vector(precision))
-        assert variance is not None
-        return 1.0 / self.cholesky(self._vector(variance))
-
-    def _vector(self, value: Array) -> Array:
-        return value.diagonal() if value.ndim == 2 else np.broadcast_to(value, self.dim)
+        if isinstance(other, Diagonal):
+            return np.square(R / L)
+        return other.precision_blocks(R, np.arange(self.dim)[:, None]).ravel() / np.square(L)
 
     def cholesky(self, F: Array) -> Array:
-        if not ((F > 0.0) & (np.inf > F)).all():
-            raise NotPositiveDefiniteError("the diagonal matrix is not positive definite")
-        return np.sqrt(F)
+        return positive_roots(F)
 
     def cholesky_reversed(self, F: Array) -> Array:
         return self.cholesky(F)
@@ -109,11 +106,14 @@ class Diagonal(Family):
     def diagonal(self, L: Array) -> Array:
         return L
 
+    def is_lower_triangular(self, L: Array) -> bool:
+        return True
+
     def dense_factor(self, L: Array) -> Array:
         return np.asfortranarray(np.diag(L))
 
-    def precision_block(self, L: Array, block: Indices) -> Array:
-        return np.diag(np.square(L[block]))
+    def precision_blocks(self, L: Array, blocks: Indices) -> Array:
+        return np.square(L[blocks])[..., None] * np.eye(blocks.shape[-1])
 
     def covariance(self, L: Array) -> Array:
         return np.diag(self.variances(L))

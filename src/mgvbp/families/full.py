@@ -10,6 +10,7 @@ from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
 
 from mgvbp._linalg import (
     Array,
+    add_to_diagonal,
     cholesky,
     cholesky_reversed,
     symmetric_conjugate,
@@ -32,6 +33,14 @@ class Full(Family):
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim, self.dim)
+
+    @property
+    def num_monomials(self) -> int:
+        return (self.dim + 1) * (self.dim + 2) // 2
 
     @cached_property
     def pairs(self) -> tuple[Indices, Indices]:
@@ -67,14 +76,10 @@ class Full(Family):
         return A
 
     def shift(self, A: Array, c: float | Array) -> Array:
-        B = A.copy(order="K")
-        np.einsum("ii->i", B)[...] += c
-        return B
+        return add_to_diagonal(A.copy(order="K"), c)
 
     def retraction(self, A: Array, beta: float) -> Array:
-        F = dsyrk(0.5 * beta * beta, A, beta=beta, c=A, lower=1)
-        np.einsum("ii->i", F)[...] += 1.0
-        return F
+        return add_to_diagonal(dsyrk(0.5 * beta * beta, A, beta=beta, c=A, lower=1), 1.0)
 
     def exponential(self, A: Array, beta: float) -> Array:
         values, Q = eigh(A, check_finite=False)
@@ -104,17 +109,6 @@ class Full(Family):
         X = dtrsm(1.0, L, other.dense_factor(R), lower=1)
         return (X @ X.T).T
 
-    def factor(self, *, variance: Array | None = None, precision: Array | None = None) -> Array:
-        if precision is not None:
-            return cholesky(self._matrix(precision))
-        assert variance is not None
-        # V = Wᵀ W reversed: P = W⁻¹ W⁻ᵀ, and W⁻¹ is the lower factor. Once a fit, not in the iteration.
-        W = cholesky_reversed(self._matrix(variance))
-        return dtrsm(1.0, W, np.eye(self.dim, order="F"), lower=1, overwrite_b=1)
-
-    def _matrix(self, value: Array) -> Array:
-        return np.asfortranarray(value if value.ndim == 2 else np.diag(np.broadcast_to(value, self.dim)))
-
     def cholesky(self, F: Array) -> Array:
         return cholesky(F, overwrite=True)
 
@@ -140,6 +134,17 @@ class Full(Family):
     def dense_factor(self, L: Array) -> Array:
         return L
 
+    def precision_blocks(self, L: Array, blocks: Indices) -> Array:
+        rows = L[blocks]
+        return np.asarray(rows @ rows.swapaxes(-1, -2))
+
     def covariance(self, L: Array) -> Array:
-        X = dtrsm(1.0, L, np.eye(self.dim, order="F"), lower=1, overwrite_b=1)
+        X = self._inverse(L)
         return X.T @ X
+
+    def variances(self, L: Array) -> Array:
+        X = self._inverse(L)
+        return np.asarray(np.einsum("ij,ij->j", X, X))
+
+    def _inverse(self, L: Array) -> Array:
+        return dtrsm(1.0, L, np.eye(self.dim, order="F"), lower=1, overwrite_b=1)

@@ -1,0 +1,57 @@
+"""Which blocks are worked on together: small ones of one size, if there are many, as a `Stack`; else one by one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mgvbp.families.base import Indices
+from mgvbp.families.full import Full
+from mgvbp.families.stack import Stack
+
+STACK_UP_TO = 32
+"""Size of a block up to which a stack can be faster than BLAS-3, one block after the other."""
+STACK_FROM = 16
+"""Number of blocks of one size from which a stack is faster."""
+
+
+class Part(NamedTuple):
+    """Blocks that are worked on together: a stack of them, or a single one."""
+
+    family: Full | Stack
+    blocks: Indices
+    """The parameters of each block, (B, k); of a single one, (k,)."""
+    where: Indices | slice
+    """The same as one index of a vector."""
+    entries: Indices | slice
+    """Where the matrices stand in a family array."""
+
+
+def parts_of(blocks: list[Indices]) -> list[Part]:
+    """The blocks, those that make up a stack together."""
+    starts = np.cumsum([0, *(len(block) ** 2 for block in blocks)])
+    by_size: dict[int, list[int]] = {}
+    for number, block in enumerate(blocks):
+        by_size.setdefault(len(block), []).append(number)
+    parts = []
+    for size, numbers in by_size.items():
+        together = size <= STACK_UP_TO and len(numbers) >= STACK_FROM
+        for group in [numbers] if together else [[number] for number in numbers]:
+            rows = np.stack([blocks[number] for number in group])
+            entries = starts[group][:, None] + np.arange(size**2)
+            family = Stack(len(group), size) if together else Full(size)
+            parts.append(Part(family, rows if together else rows[0], _as_slice(rows), _as_slice(entries)))
+    return parts
+
+
+def _as_slice(indices: Indices) -> Indices | slice:
+    """Indices in one row; a slice, which needs no copy, where they are consecutive."""
+    flat = indices.ravel()
+    run = slice(int(flat[0]), int(flat[0]) + len(flat))
+    return run if np.array_equal(flat, np.arange(run.start, run.stop)) else flat
+
+
+def square(blocks: Indices) -> tuple[Indices, Indices]:
+    """The index of the blocks (..., k, k) of a (d, d) matrix with these rows and columns, (..., k)."""
+    return blocks[..., :, None], blocks[..., None, :]
