@@ -21,6 +21,12 @@ def add(commands: Any) -> None:
     command.add_argument("--seed", type=seed, default=0)
     command.add_argument("--jobs", type=processes, default=1, help="processes (default 1; -1: one a core)")
     command.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="the text files of FI-2010, for lob alone (default: simulated order books)",
+    )
+    command.add_argument(
         "--out",
         type=Path,
         default=Path("mgvbp-reproduce"),
@@ -33,7 +39,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run experiments, or list them."""
     try:
-        from mgvbp.experiments import EXPERIMENTS, reproduce
+        from mgvbp.experiments import EXPERIMENTS, ON_FILES, reproduce
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"the experiments need the package {error.name}: pip install 'mgvbp[experiments]'"
@@ -47,6 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError(
             f"no experiment is called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all"
         )
+    if arguments.data is not None and ON_FILES not in names:
+        raise InvalidInputError(
+            f"--data is for the experiment {ON_FILES}, which is not among {', '.join(names)}"
+        )
     return reproduce(
         names,
         quick=arguments.quick,
@@ -54,4 +64,5 @@ def run(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
         directory=arguments.out,
         command="mgvbp " + " ".join(arguments.command),
+        data=arguments.data,
     )

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mgvbp import DataUnavailableError, MissingDependencyError, datasets
@@ -21,10 +22,13 @@ EXPERIMENTS = {
     "har": "Realised volatility: the regression table and HAR",
     "istanbul": "Linear regression on the Istanbul stock exchange: four covariance structures",
     "nondiff": "The non-differentiable model",
+    "lob": "A neural network on limit-order books",
     "starts": "Starting values",
     "runtime": "Running times",
 }
 """By name, in the order of the paper. Each is the ``EXPERIMENT`` of the module of its name."""
+ON_FILES = "lob"
+"""The experiment that takes files of data in place of its simulated ones."""
 
 
 def load(name: str) -> Experiment:
@@ -34,8 +38,24 @@ def load(name: str) -> Experiment:
     return found
 
 
-def reproduce(names: list[str], *, quick: bool, seed: int, jobs: int, directory: Path, command: str) -> int:
-    """Run experiments one after the other; returns 0, or 1 if the data of one could not be had.
+def load_on(data: Path) -> Experiment:
+    """The experiment `ON_FILES`, on the files in a directory."""
+    module = import_module(f"mgvbp.experiments.{ON_FILES}")
+    found: Experiment = module.EXPERIMENT.on(data)
+    return found
+
+
+def reproduce(
+    names: list[str],
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    directory: Path,
+    command: str,
+    data: Path | None = None,
+) -> int:
+    """Run experiments one after the other; returns 0, or 1 if one had to be left out.
 
     Parameters
     ----------
@@ -50,16 +70,23 @@ def reproduce(names: list[str], *, quick: bool, seed: int, jobs: int, directory:
         Where finished cells are kept, so that an interrupted run goes on, and where the report goes.
     command : str
         How it was called, for the report.
+    data : Path, optional
+        Where the files for the experiment `ON_FILES` are.
     """
     console, sections, code = Console(), [], 0
-    for name in names:
-        experiment = load(name)
-        if missing := unavailable(experiment):
-            console.print(f"\n[bold]{experiment.title}[/bold]: left out. {missing}")
+    found = {name: load_on(data) if data and name == ON_FILES else load(name) for name in names}
+    for name, experiment in found.items():
+        missing, outcomes = unavailable(experiment), {}
+        if not missing:
+            console.rule(experiment.title)
+            try:
+                outcomes = finished(experiment, directory, quick, seed, jobs)
+            except MissingDependencyError as error:
+                missing = str(error)
+        if missing:
+            console.print(f"\n[bold]{experiment.title}[/bold]: left out. {escape(missing)}")
             code = 1
             continue
-        console.rule(experiment.title)
-        outcomes = finished(experiment, directory, quick, seed, jobs)
         tables = experiment.tables(outcomes)
         print_tables(console, tables)
         store = Store(directory, experiment.name, seed, quick)

@@ -1,0 +1,111 @@
+"""The TABL network on limit-order books: table tabl, lower bounds at equal passes over the data, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mgvbp.datasets import load_fi2010
+from mgvbp.experiments.lob.figures import learning_figure, reliability_figure
+from mgvbp.experiments.lob.plan import FULL, QUICK, Plan
+from mgvbp.experiments.lob.problem import MEASURES, Lob, Source, problem
+from mgvbp.experiments.lob.runs import (
+    INITIAL_VARIANCE,
+    PAPER,
+    SETTINGS,
+    Schedule,
+    run_adam,
+    run_mcmc,
+    run_method,
+    run_truth,
+)
+from mgvbp.experiments.lob.tables import PRINTED, TRUTH, passes_table, predictive_table, results_table
+from mgvbp.experiments.spec import Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "EXPERIMENT",
+    "FULL",
+    "INITIAL_VARIANCE",
+    "MEASURES",
+    "PAPER",
+    "PRINTED",
+    "QUICK",
+    "SETTINGS",
+    "TRUTH",
+    "Lob",
+    "LobExperiment",
+    "Plan",
+    "Schedule",
+    "Source",
+    "problem",
+    "run_adam",
+    "run_mcmc",
+    "run_method",
+    "run_truth",
+]
+
+
+class LobExperiment(Experiment):
+    """The paper's neural network, on simulated books or on the files of FI-2010.
+
+    Parameters
+    ----------
+    directory : str
+        Of FI-2010; empty for simulated data.
+    full, quick : Plan
+    """
+
+    name = "lob"
+    title = "A neural network on limit-order books"
+
+    def __init__(self, directory: str = "", full: Plan = FULL, quick: Plan = QUICK) -> None:
+        self.directory, self.full, self.quick = directory, full, quick
+
+    def on(self, directory: Path) -> LobExperiment:
+        """The same on the files of FI-2010 below a directory, which are read here, once for all cells."""
+        load_fi2010(directory, progress=True)
+        return LobExperiment(str(directory.resolve()), self.full, self.quick)
+
+    def cells(self, quick: bool) -> list[Cell]:
+        """See `Experiment`; quick: few windows and passes, and no MCMC."""
+        plan = self.quick if quick else self.full
+        source = Source(plan.windows, self.directory)
+        runs = {name: partial(run_method, source=source, plan=plan, name=name) for name in SETTINGS}
+        runs["ADAM"] = partial(run_adam, source=source, plan=plan)
+        if plan.chains:
+            runs["MCMC"] = partial(run_mcmc, source=source, plan=plan)
+        if not self.directory:
+            runs[TRUTH] = partial(run_truth, source=source)
+        return [Cell(name + self._suffix, run) for name, run in runs.items()]
+
+    def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:
+        """See `Experiment`."""
+        found = self._by_row(outcomes)
+        tables = [
+            results_table(found, real=bool(self.directory)),
+            passes_table(found),
+            predictive_table(found),
+        ]
+        return [table for table in tables if any(row.ours for row in table.rows)]
+
+    def figures(self, outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
+        """See `Experiment`."""
+        found = self._by_row(outcomes)
+        figures = {"learning": learning_figure(found), "reliability": reliability_figure(found)}
+        return {name: figure for name, figure in figures.items() if figure is not None}
+
+    @property
+    def _suffix(self) -> str:
+        """What keeps the stored cells of different data apart."""
+        return f", FI-2010 in {self.directory}" if self.directory else ""
+
+    def _by_row(self, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+        return {name.removesuffix(self._suffix): outcome for name, outcome in outcomes.items()}
+
+
+EXPERIMENT = LobExperiment()

@@ -1,0 +1,42 @@
+"""How much is run: of the whole experiment, and of a quick one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of the runs.
+
+    Attributes
+    ----------
+    windows : int
+        To simulate for training; of FI-2010 all are taken.
+    passes : int
+        Over the data, of each method after the start: evaluations of all windows by one draw, with or without
+        gradients.
+    bound_draws, few_draws : int
+        For the lower bound at the end; along the way, and for predictions.
+    checkpoints : int
+        How often a run is looked at on its way.
+    chain_windows, num_warmup, num_draws, chains : int
+        Of MCMC, which is too slow for all windows; no chains: it is left out.
+    """
+
+    windows: int
+    passes: int
+    bound_draws: int
+    few_draws: int
+    checkpoints: int
+    chain_windows: int = 0
+    num_warmup: int = 0
+    num_draws: int = 0
+    chains: int = 0
+
+
+FULL = Plan(
+    windows=50_000, passes=1000, bound_draws=250, few_draws=50, checkpoints=12,
+    chain_windows=2000, num_warmup=100, num_draws=100, chains=2,
+)  # fmt: skip
+QUICK = Plan(windows=2000, passes=600, bound_draws=100, few_draws=25, checkpoints=5)
