@@ -1,6 +1,6 @@
 """TABL on 50,000 simulated order-book windows, d = 234: what an iteration costs, and bounds after equal passes.
 
-Run:  python benchmarks/lob.py [--windows 50000] [--passes 1000] [--repeats 10]
+Run:  python benchmarks/lob.py [--windows 50000] [--passes 4000] [--repeats 10]
 
 Targets: with 20 draws and full covariance an iteration takes at most 1.5 times the bare evaluation of its draws
 (function values for the estimator h, values and gradients for the estimator gradient); less than 4 GB in all; and
@@ -26,12 +26,12 @@ from mgvbp.experiments.lob import (
     FULL,
     INITIAL_VARIANCE,
     PAPER,
-    SETTINGS,
     Lob,
     Plan,
     Source,
     problem,
     run_method,
+    settings,
 )
 from mgvbp.experiments.lob.tables import per_pass
 
@@ -104,7 +104,7 @@ def race(source: Source, plan: Plan) -> None:
         v = run_method(0, source, plan, name).values
         bound = f"{v['LB*']:>13,.1f}{v['s.e.']:>8.1f}{v['test acc']:>10.4f}{v['test lpd']:>10.4f}"
         print(
-            f"{name:<24}{bound}{v['iterations']:>12,.0f}{per_pass(v):>8.3f}  S = {SETTINGS[name].num_draws}",
+            f"{name:<24}{bound}{v['iterations']:>12,.0f}{per_pass(v):>8.3f}  S = {settings(plan)[name].num_draws}",
             flush=True,
         )
 

@@ -2,6 +2,7 @@
 
 from mgvbp import models as models
 from mgvbp import transforms as transforms
+from mgvbp.asynchronous import Asynchronous
 from mgvbp.auto import Auto
 from mgvbp.diagnostics import Diagnosis
 from mgvbp.errors import (
@@ -35,6 +36,7 @@ from mgvbp.optimizer import Optimizer, State
 from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Problem
+from mgvbp.sharded import ShardedLikelihood
 from mgvbp.trace import Trace
 
 __version__ = "0.1.0"
@@ -44,6 +46,7 @@ __all__ = [
     "MGVBP",
     "QBVI",
     "VOGN",
+    "Asynchronous",
     "Auto",
     "BlockDiagonal",
     "CheckpointWarning",
@@ -76,6 +79,7 @@ __all__ = [
     "Regression",
     "ScaleWarning",
     "Score",
+    "ShardedLikelihood",
     "State",
     "Trace",
     "UnknownNameError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,6 +20,17 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
     By an alarm signal, which interrupts Python code, also while it sleeps or waits, but not a call into a library
     that does not return. There is none on Windows, nor in a thread that is not the main one: there it does nothing.
+    An alarm that was set before goes off when it would have, or right after the block.
+
+    Examples
+    --------
+    >>> import time
+    >>> try:
+    ...     with deadline(0.01):
+    ...         time.sleep(10.0)
+    ... except Deadline:
+    ...     print("over")
+    over
     """
     if seconds is None or not hasattr(signal, "setitimer") or not _in_main_thread():
         yield
@@ -27,13 +39,18 @@ def deadline(seconds: float | None) -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise Deadline
 
-    earlier = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    handler = signal.signal(signal.SIGALRM, ring)
+    start = time.monotonic()
+    delay, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, earlier)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+    finally:  # also if it rang at the very end, between the two
+        signal.signal(signal.SIGALRM, handler)
+        if delay > 0.0:
+            signal.setitimer(signal.ITIMER_REAL, max(delay - (time.monotonic() - start), 1e-6), interval)
 
 
 def _in_main_thread() -> bool:

@@ -1,9 +1,8 @@
 """Evaluations by several workers: draws in chunks through joblib, and what happens when one fails.
 
 joblib's backend (`joblib.parallel_config`) decides what a worker is: a process (loky), a thread, a task of a Dask or
-Ray cluster. The model reaches each worker once, as an array that joblib maps into memory (processes) or scatters
-(Dask); after that a chunk is some draws. Chunks are sized by the measured cost of a draw, and where all draws of an
-iteration cost less than the trouble they are evaluated here.
+Ray cluster. The model reaches each worker once; after that a chunk is some draws. Chunks are sized by the measured
+cost of a draw, and where sharing costs more than it saves the draws are evaluated here.
 
 A chunk that raises, takes too long or loses its worker is taken apart: each of its draws is tried once more, alone.
 What fails again has the value NaN, is left out like any other draw without a value, and is counted.
@@ -12,110 +11,101 @@ What fails again has the value NaN, is left out like any other draw without a va
 from __future__ import annotations
 
 import math
-import pickle
+import statistics
 import sys
 import time
-import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import partial
-from multiprocessing import TimeoutError as PoolTimeoutError
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_number
-from mgvbp.deadline import Deadline, deadline
-from mgvbp.errors import DivergenceError, InvalidTypeError
+from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.problem import Needs, Problem
+from mgvbp.workers import Done, Failed, Failures, Indices, Outcome, Workers, attempt
+
+__all__ = ["Evaluate", "Failures", "Here", "Pool", "evaluator"]
 
 Evaluate = Callable[[int, Array], tuple[Array, ...]]
-Indices = NDArray[np.intp]
+Observer = Callable[[Indices, tuple[Array, ...]], None]
+"""Is told of rows and their values as they come."""
 
-WORTHWHILE = 0.02
-"""Seconds that the draws of an iteration take here from which others are asked to help."""
+WORTHWHILE = 0.05
+"""Seconds that the draws of an iteration take here from which others are asked to help: a pool's answer takes 10 ms."""
+START_UP = 1.0
+"""Seconds of evaluations, done or ahead in this iteration, before workers are started, which takes as long."""
 CHUNK = 0.05
 """Seconds that a chunk should take: short beside an iteration, long beside a pool's own milliseconds."""
-SLACK = 5.0
-"""Seconds beyond the limit after which a worker that does not stop by itself is killed."""
 MOST_FAILURES = 0.5
 """Share of an iteration's draws that may fail."""
 LEAST_DRAWS = 10
 """Draws of an iteration from which that share means something."""
 
 
-class Done(NamedTuple):
-    """What an attempt came to: the arrays of `Problem.evaluate_at` and the seconds they took."""
-
-    arrays: tuple[Array, ...]
-    seconds: float
-
-
-class Failed(NamedTuple):
-    """Why there are none: ``raised``, ``timed_out`` or ``lost``, and what was raised."""
-
-    kind: str
-    error: str
-
-
-@dataclass
-class Failures:
-    """Draws that had no value at the second attempt either, by reason."""
-
-    raised: int = 0
-    timed_out: int = 0
-    lost: int = 0
-    first_error: str = ""
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The reasons that occurred."""
-        counts = {"raised": self.raised, "timed_out": self.timed_out, "lost": self.lost}
-        return {reason: count for reason, count in counts.items() if count}
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.counts.values())
-
-    def __str__(self) -> str:
-        reasons = {
-            "raised an exception": self.raised,
-            "timed out": self.timed_out,
-            "lost their worker": self.lost,
-        }
-        listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
-        return listed + (f" (the first: {self.first_error})" if self.first_error else "")
-
-
 def evaluator(
     problem: Problem, needs: Needs, n_jobs: int | None, timeout: float | None
 ) -> AbstractContextManager[Evaluate]:
     """How `fit` evaluates draws: here, or, if asked for, through a `Pool`."""
-    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool)):
         raise InvalidTypeError(f"n_jobs must be a number of workers, -1 for one a core; got {n_jobs!r}")
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs must be a number of workers, or -1 for one a core; got 0")
     if timeout is not None:
         positive_number(timeout, "timeout")
     # without a word from the user joblib is not imported, and then no parallel_config can be in force
-    workers = _workers(n_jobs) if n_jobs is not None or "joblib" in sys.modules else 1
+    workers = _effective(n_jobs) if n_jobs is not None or "joblib" in sys.modules else 1
     if workers == 1 and timeout is None:
-        return nullcontext(partial(problem.evaluate_at, needs=needs))
+        return nullcontext(Here(problem, needs))
     return Pool(problem, needs, workers, timeout)
 
 
-def _workers(n_jobs: int | None) -> int:
+def _effective(n_jobs: int | None) -> int:
     import joblib
 
     return int(joblib.effective_n_jobs(n_jobs))
 
 
+class Here:
+    """A function of the iteration and its draws that evaluates them in this process; exceptions pass through.
+
+    Parameters
+    ----------
+    problem : Problem
+    needs : {"values", "gradients", "squares"}
+
+    Attributes
+    ----------
+    observer : callable or None
+        If there is one, a function of one draw is given a few at a time, and the observer what came of them.
+    """
+
+    def __init__(self, problem: Problem, needs: Needs) -> None:
+        self._problem, self._needs = problem, needs
+        self._rowwise = not problem.vectorized and (needs == "values" or problem.grad is not None)
+        self._size = 1
+        self.observer: Observer | None = None
+
+    def __call__(self, iteration: int, theta: Array) -> tuple[Array, ...]:
+        """What the problem's function gives for all rows of ``theta``."""
+        if self.observer is None or not self._rowwise:
+            return self._problem.evaluate_at(iteration, theta, self._needs)
+        parts, start = [], 0
+        while start < len(theta):
+            rows = np.arange(start, min(start + self._size, len(theta)))
+            begin = time.perf_counter()
+            parts.append(self._problem.evaluate_at(iteration, theta[rows], self._needs))
+            self._size = 2 * len(rows) if time.perf_counter() - begin < CHUNK else max(1, len(rows) // 2)
+            self.observer(rows, parts[-1])
+            start += len(rows)
+        return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
 class Pool:
-    """A function of the iteration and its draws that evaluates them by several workers.
+    """A function of the iteration and its draws that evaluates them here or by workers, whichever is faster.
 
     Parameters
     ----------
@@ -128,15 +118,19 @@ class Pool:
     Attributes
     ----------
     failures : Failures
+    observer : callable or None
+        Is given rows and what came of them, as it comes.
     """
 
     def __init__(self, problem: Problem, needs: Needs, workers: int, timeout: float | None) -> None:
-        self._problem, self._needs, self._workers, self._timeout = problem, needs, workers, timeout
+        self._problem, self._needs, self._number, self._timeout = problem, needs, workers, timeout
         self.failures = Failures()
-        self._cost: float | None = None
-        self._token, self._payload = uuid.uuid4().hex, np.empty(0, np.uint8)
-        self._parallel: Any = None
-        self._ready = False
+        self.observer: Observer | None = None
+        # the median of a few iterations: one that was held up does not make a cheap function look expensive
+        self._costs: deque[float] = deque(maxlen=5)
+        self._cost = self._spent = 0.0
+        self._workers: Workers | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         return self
@@ -144,58 +138,96 @@ class Pool:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._parallel is not None:
-            self._parallel.__exit__(kind, value, trace)
-            MODELS.pop(self._token, None)
+        self._stack.__exit__(kind, value, trace)
 
     def __call__(self, iteration: int, theta: Array) -> tuple[Array, ...]:
         """What the problem's function gives for all rows of ``theta``; NaN where it failed twice."""
-        found: list[tuple[Indices, Done]] = []
-        failed: list[tuple[Indices, Failed]] = []
-        start = 0
-        if self._cost is None:  # one draw shows what the others will cost
-            start = 1
-            self._sort(self._run(iteration, theta, [np.arange(1)]), found, failed)
-        chunks = self._chunks(np.arange(start, len(theta)))
-        self._sort(self._run(iteration, theta, chunks), found, failed)
-        again = [np.array([i]) for rows, _ in failed for i in rows]
-        failed = []
-        self._sort(self._run(iteration, theta, again), found, failed)
-        self._count(failed, theta)
-        width = {"values": 1, "gradients": 2, "squares": 3}[self._needs]
-        arrays = tuple(np.full(theta.shape[: 1 + (k > 0)], np.nan) for k in range(width))
-        for rows, done in found:
-            for array, part in zip(arrays, done.arrays, strict=True):
-                array[rows] = part
-        seconds = sum(done.seconds for _, done in found)
-        self._cost = seconds / max(sum(len(rows) for rows, _ in found), 1)
-        return arrays
+        outcomes = [] if self._costs else list(self._observed(self._probe(iteration, theta)))
+        rest = np.arange(sum(len(rows) for rows, _ in outcomes), len(theta))
+        attempts = self._there if self._pays(len(rest)) else self._here
+        outcomes += self._observed(self._learning(attempts(iteration, theta, self._chunks(rest))))
+        failed = [rows for rows, outcome in outcomes if isinstance(outcome, Failed)]
+        if failed:
+            # where it was the first time: what killed a worker must not kill this process
+            again = [*np.concatenate(failed)[:, None]]
+            second = list(self._observed(attempts(iteration, theta, again, last=True)))
+            self._count([outcome for _, outcome in second if isinstance(outcome, Failed)], theta)
+            outcomes += second
+        return self._joined([(rows, done) for rows, done in outcomes if isinstance(done, Done)], theta)
 
-    def _sort(
-        self,
-        outcomes: Iterator[tuple[Indices, Done | Failed]],
-        found: list[tuple[Indices, Done]],
-        failed: list[tuple[Indices, Failed]],
-    ) -> None:
+    def _observed(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
         for rows, outcome in outcomes:
-            if isinstance(outcome, Done):
-                found.append((rows, outcome))
-                self._cost = outcome.seconds / len(rows) if self._cost is None else self._cost
-            else:
-                failed.append((rows, outcome))
+            if self.observer is not None and isinstance(outcome, Done):
+                self.observer(rows, outcome.arrays)
+            yield rows, outcome
 
-    def _count(self, failed: list[tuple[Indices, Failed]], theta: Array) -> None:
-        for _, failure in failed:
+    def _joined(self, found: list[tuple[Indices, Done]], theta: Array) -> tuple[Array, ...]:
+        if len(found) == 1 and len(found[0][0]) == len(theta):
+            return found[0][1].arrays
+        width = {"values": 1, "gradients": 2, "squares": 3}[self._needs]
+        whole = tuple(np.full(theta.shape[: 1 + (k > 0)], np.nan) for k in range(width))
+        for rows, done in found:
+            for array, part in zip(whole, done.arrays, strict=True):
+                array[rows] = part
+        return whole
+
+    def _count(self, failed: list[Failed], theta: Array) -> None:
+        for failure in failed:
             setattr(self.failures, failure.kind, getattr(self.failures, failure.kind) + 1)
             self.failures.first_error = self.failures.first_error or failure.error
         if len(failed) > MOST_FAILURES * len(theta) and len(theta) >= LEAST_DRAWS:
             raise DivergenceError(
-                f"{len(failed)} of {len(theta)} draws failed twice: {failed[0][1].error}; the draws are this "
-                "exception's .theta",
+                f"{len(failed)} of {len(theta)} draws failed twice: {failed[0].error}; the draws are this exception's "
+                ".theta",
                 theta,
             )
 
-    # --- chunks ---------------------------------------------------------------------------------------
+    # --- what a draw costs ----------------------------------------------------------------------------
+
+    def _probe(self, iteration: int, theta: Array) -> Iterator[Outcome]:
+        """Evaluate the first draws here, ever more at once, until they show what the others will cost.
+
+        A first call may compile something or read a file, and many draws at once may cost little more than one.
+        """
+        start, seconds = 0, 0.0
+        while start < len(theta) and (start < 2 or seconds < CHUNK):
+            rows = np.arange(start, min(start + max(start, 1), len(theta)))
+            for _, outcome in self._here(iteration, theta, [rows]):
+                seconds = outcome.seconds
+                yield rows, outcome
+            start += len(rows)
+            if seconds / len(rows) * (len(theta) - start) < WORTHWHILE:
+                break
+        self._learn(seconds / len(rows))
+
+    def _learning(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+        """The outcomes, after the last of which it is known what a draw took on average."""
+        seconds, draws = 0.0, 0
+        for rows, outcome in outcomes:
+            if isinstance(outcome, Done):
+                seconds, draws = seconds + outcome.seconds, draws + len(rows)
+            yield rows, outcome
+        self._spent += seconds
+        if draws:
+            self._learn(seconds / draws)
+
+    def _learn(self, cost: float) -> None:
+        self._costs.append(cost)
+        self._cost = statistics.median(self._costs)
+
+    def _pays(self, draws: int) -> bool:
+        """Whether workers are faster: starting them pays once as much was spent here as that takes."""
+        ahead = draws * self._cost
+        started = self._workers is not None or self._spent + ahead > START_UP
+        return self._number > 1 and ahead > WORTHWHILE and started
+
+    def _limit(self, draws: int) -> float | None:
+        """Seconds for a chunk: all that one of its draws may take, and ten times what the others should."""
+        if self._timeout is None:
+            return None
+        return min(draws * self._timeout, self._timeout + 10.0 * draws * self._cost)
+
+    # --- attempts -------------------------------------------------------------------------------------
 
     def _chunks(self, rows: Indices) -> list[Indices]:
         """The draws in chunks: few enough for the pool, enough for the workers to end at about the same time."""
@@ -203,141 +235,26 @@ class Pool:
             return []
         if not self._pays(len(rows)):
             return [rows]
-        assert self._cost is not None
-        number = min(len(rows), max(self._workers, math.ceil(len(rows) * self._cost / CHUNK)))
-        return np.array_split(rows, number)
+        return np.array_split(
+            rows, min(len(rows), max(self._number, math.ceil(len(rows) * self._cost / CHUNK)))
+        )
 
-    def _pays(self, draws: int) -> bool:
-        return self._workers > 1 and self._cost is not None and draws * self._cost > WORTHWHILE
+    def _here(
+        self, iteration: int, theta: Array, chunks: list[Indices], last: bool = False
+    ) -> Iterator[Outcome]:
+        """Attempt each chunk once, in this process."""
+        for rows in chunks:
+            draws = theta if len(rows) == len(theta) else theta[rows]
+            yield rows, attempt(self._problem, iteration, draws, self._needs, self._limit(len(rows)))
 
-    def _limit(self, draws: int) -> float | None:
-        return None if self._timeout is None else self._timeout + 10.0 * draws * (self._cost or 0.0)
-
-    def _run(
-        self, iteration: int, theta: Array, chunks: list[Indices]
-    ) -> Iterator[tuple[Indices, Done | Failed]]:
-        """Attempt each chunk once, here or by the workers."""
+    def _there(
+        self, iteration: int, theta: Array, chunks: list[Indices], last: bool = False
+    ) -> Iterator[Outcome]:
+        """Attempt each chunk once, by the workers."""
         if not chunks:
             return
-        if not self._pays(sum(map(len, chunks))):
-            for rows in chunks:
-                yield (
-                    rows,
-                    attempt(self._problem, iteration, theta[rows], self._needs, self._limit(len(rows))),
-                )
-            return
-        yield from self._distribute(iteration, theta, chunks)
-
-    def _distribute(
-        self, iteration: int, theta: Array, chunks: list[Indices]
-    ) -> Iterator[tuple[Indices, Done | Failed]]:
-        from joblib import delayed
-
-        waiting = dict(enumerate(chunks))
-        while waiting:
-            limit = self._limit(max(map(len, waiting.values())))
-            parallel = self._pool(None if limit is None else limit + SLACK)
-            tasks = [
-                delayed(work)(self._token, self._payload, k, iteration, theta[rows], self._needs, limit)
-                for k, rows in waiting.items()
-            ]
-            try:
-                with _one_blas_thread(self._shared):
-                    for k, outcome in parallel(tasks):
-                        yield waiting.pop(k), outcome
-            except (PoolTimeoutError, TimeoutError, BrokenExecutor) as error:
-                # tasks start in order, as many as there are workers: among the first that are left is the culprit
-                kind = "lost" if isinstance(error, BrokenExecutor) else "timed_out"
-                self._ready = False
-                for k in list(waiting)[: self._workers]:
-                    yield waiting.pop(k), Failed(kind, f"{type(error).__name__}: {error}")
-
-    # --- the pool -------------------------------------------------------------------------------------
-
-    @property
-    def _shared(self) -> bool:
-        """Whether workers are threads of this process."""
-        from joblib.parallel import get_active_backend
-
-        return bool(getattr(get_active_backend()[0], "supports_sharedmem", False))
-
-    def _pool(self, timeout: float | None) -> Any:
-        """The pool, its workers ready; the first call sends the model on its way."""
-        if self._parallel is None:
-            from joblib import Parallel
-
-            if self._shared:
-                MODELS[self._token] = self._problem
-            else:
-                import cloudpickle
-
-                self._payload = np.frombuffer(cloudpickle.dumps(self._problem), np.uint8)
-            self._parallel = Parallel(
-                n_jobs=self._workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
-            ).__enter__()
-        if not self._ready:  # workers take seconds to start, which are not the first draws' fault
-            from joblib import delayed
-
-            self._parallel.timeout = None
-            tasks = (delayed(ready)(self._token, self._payload) for _ in range(2 * self._workers))
-            self._ready = all(self._parallel(tasks))
-        self._parallel.timeout = timeout
-        return self._parallel
-
-
-MODELS: dict[str, Problem] = {}
-"""In a worker, the model that it works on; in this process, those of fits whose workers are threads."""
-
-
-def work(
-    token: str,
-    payload: NDArray[np.uint8],
-    number: int,
-    iteration: int,
-    theta: Array,
-    needs: Needs,
-    limit: float | None,
-) -> tuple[int, Done | Failed]:
-    """Attempt a chunk in a worker."""
-    return number, attempt(model(token, payload), iteration, theta, needs, limit)
-
-
-def ready(token: str, payload: NDArray[np.uint8]) -> bool:
-    """Whether a worker has started and has the model."""
-    return model(token, payload) is not None
-
-
-def model(token: str, payload: NDArray[np.uint8]) -> Problem:
-    """The model of this token; a worker keeps it until another one comes."""
-    problem = MODELS.get(token)
-    if problem is None:
-        MODELS.clear()
-        problem = MODELS[token] = pickle.loads(payload.data)
-    return problem
-
-
-def attempt(
-    problem: Problem, iteration: int, theta: Array, needs: Needs, limit: float | None
-) -> Done | Failed:
-    """Evaluate some draws; exceptions become values."""
-    start = time.perf_counter()
-    try:
-        with deadline(limit):
-            arrays = problem.evaluate_at(iteration, theta, needs)
-    except Deadline:
-        return Failed("timed_out", f"took longer than {limit:g} seconds")
-    except Exception as error:
-        return Failed("raised", f"{type(error).__name__}: {error}")
-    return Done(arrays, time.perf_counter() - start)
-
-
-@contextmanager
-def _one_blas_thread(shared: bool) -> Iterator[None]:
-    """Threads of one process share its BLAS, which must not start as many again; other backends see to it."""
-    if not shared:
-        yield
-        return
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
+        if self._workers is None:
+            self._workers = self._stack.enter_context(
+                Workers(self._problem, self._needs, self._number, self.failures)
+            )
+        yield from self._workers.attempts(iteration, theta, chunks, self._limit(max(map(len, chunks))), last)

@@ -13,15 +13,16 @@ from mgvbp.experiments.lob.plan import FULL, QUICK, Plan
 from mgvbp.experiments.lob.problem import MEASURES, Lob, Source, problem
 from mgvbp.experiments.lob.runs import (
     INITIAL_VARIANCE,
+    METHODS,
     PAPER,
-    SETTINGS,
     Schedule,
     run_adam,
     run_mcmc,
     run_method,
     run_truth,
+    settings,
 )
-from mgvbp.experiments.lob.tables import PRINTED, TRUTH, passes_table, predictive_table, results_table
+from mgvbp.experiments.lob.tables import PRINTED, TRUTH, passes_table, results_tables
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ __all__ = [
     "FULL",
     "INITIAL_VARIANCE",
     "MEASURES",
+    "METHODS",
     "PAPER",
     "PRINTED",
     "QUICK",
-    "SETTINGS",
     "TRUTH",
     "Lob",
     "LobExperiment",
@@ -47,6 +48,7 @@ __all__ = [
     "run_mcmc",
     "run_method",
     "run_truth",
+    "settings",
 ]
 
 
@@ -75,7 +77,7 @@ class LobExperiment(Experiment):
         """See `Experiment`; quick: few windows and passes, and no MCMC."""
         plan = self.quick if quick else self.full
         source = Source(plan.windows, self.directory)
-        runs = {name: partial(run_method, source=source, plan=plan, name=name) for name in SETTINGS}
+        runs = {name: partial(run_method, source=source, plan=plan, name=name) for name in METHODS}
         runs["ADAM"] = partial(run_adam, source=source, plan=plan)
         if plan.chains:
             runs["MCMC"] = partial(run_mcmc, source=source, plan=plan)
@@ -86,11 +88,7 @@ class LobExperiment(Experiment):
     def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:
         """See `Experiment`."""
         found = self._by_row(outcomes)
-        tables = [
-            results_table(found, real=bool(self.directory)),
-            passes_table(found),
-            predictive_table(found),
-        ]
+        tables = [*results_tables(found, real=bool(self.directory)), passes_table(found)]
         return [table for table in tables if any(row.ours for row in table.rows)]
 
     def figures(self, outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:

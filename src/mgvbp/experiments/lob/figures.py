@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp.experiments.lob.runs import SETTINGS
+from mgvbp.experiments.lob.runs import METHODS
 from mgvbp.experiments.spec import Outcome
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ LEAST = 10.0
 def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """Figure tabl: lower bound and test measures against passes over the data; circles are the results.
 
-    A result is the iterate with the best average bound of an epoch, which need not be the last one.
+    With function values alone a result is the iterate with the best smoothed bound, which need not be the last one.
     """
     from matplotlib.figure import Figure
 
-    runs = {name: outcomes[name] for name in SETTINGS if name in outcomes}
+    runs = {name: outcomes[name] for name in METHODS if name in outcomes}
     if not runs:
         return None
     best = max(max(run.values["LB*"], *run.curves["bound"]) for run in runs.values())

@@ -16,6 +16,10 @@ class Plan:
     passes : int
         Over the data, of each method after the start: evaluations of all windows by one draw, with or without
         gradients.
+    batches : int
+        In an epoch, for MGVBP with gradients: the fewer passes, the smaller its batches, and the longer its steps.
+    step_size : float
+        Of the same.
     bound_draws, few_draws : int
         For the lower bound at the end; along the way, and for predictions.
     checkpoints : int
@@ -26,6 +30,8 @@ class Plan:
 
     windows: int
     passes: int
+    batches: int
+    step_size: float
     bound_draws: int
     few_draws: int
     checkpoints: int
@@ -36,7 +42,9 @@ class Plan:
 
 
 FULL = Plan(
-    windows=50_000, passes=1000, bound_draws=250, few_draws=50, checkpoints=12,
-    chain_windows=2000, num_warmup=100, num_draws=100, chains=2,
+    windows=50_000, passes=4000, batches=10, step_size=0.05, bound_draws=250, few_draws=50, checkpoints=12,
+    chain_windows=1000, num_warmup=100, num_draws=100, chains=2,
 )  # fmt: skip
-QUICK = Plan(windows=2000, passes=600, bound_draws=100, few_draws=25, checkpoints=5)
+QUICK = Plan(
+    windows=2000, passes=600, batches=20, step_size=0.1, bound_draws=100, few_draws=25, checkpoints=5
+)

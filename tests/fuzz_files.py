@@ -1,0 +1,309 @@
+"""Damaged and hostile files: mutations of posteriors and checkpoints, which may raise nothing but typed errors.
+
+Run:  python tests/fuzz_files.py [--inputs 100000] [--seed 0] [--atheris]
+
+`tests/test_fuzz_files.py` runs a few hundred. With ``--atheris`` the same mutations are chosen by libFuzzer, by what
+they reach in the loaders (the package atheris).
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import resource
+import sys
+import tempfile
+import time
+import warnings
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import mgvbp
+from mgvbp import MGVBP, BlockDiagonal, DivergenceError, FileFormatError, Gaussian, InvalidInputError
+
+TYPED = (FileFormatError, InvalidInputError, DivergenceError)
+"""The last one of a run that goes on with forged, but valid, values."""
+MEMORY = 8 * 2**30
+"""Bytes of address space that the script allows itself."""
+
+
+class Enough(Exception):
+    """A resumed run has come far enough."""
+
+
+class Density:
+    """A log density with a gradient that ends a run after a few calls."""
+
+    def __init__(self, calls=10**9):
+        self.calls = calls
+
+    def __call__(self, theta):
+        self.calls -= 1
+        if self.calls < 0 or theta.size > 10**6:
+            raise Enough
+        return -np.cosh(theta).sum(axis=1)
+
+
+class WithGradient(Density):
+    def value_and_grad(self, theta):
+        return self(theta), -np.sinh(theta)
+
+
+def images():
+    """Files of all kinds, as bytes: name -> contents."""
+    prior = Gaussian(np.ones(3), np.eye(3) + 0.2)
+    short = {"method": MGVBP(step_size=0.1, max_iterations=4), "num_draws": 8}
+    options = {
+        "full": {"dim": 3},
+        "diagonal": {"dim": 3, "family": "diagonal"},
+        "block": {"dim": 3, "family": BlockDiagonal([[2, 0], [1]])},
+        "named": {"prior": prior, "initial_mean": np.zeros(3), **short},
+    }
+    found = {}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder, "file")
+        for name, settings in options.items():
+            posterior = mgvbp.fit(Density(), **settings, checkpoint=path)
+            found[f"checkpoint {name}"] = path.read_bytes()
+            posterior.save(path)
+            found[f"posterior {name}"] = path.read_bytes()
+        mgvbp.fit(WithGradient(), dim=3, checkpoint=path)
+        found["checkpoint gradient"] = path.read_bytes()
+    return found
+
+
+# --- mutations: functions of the file and a source of numbers -----------------------------------------
+
+
+def mutated(image, others, pick):
+    """A mutation of a file; ``pick(n)`` chooses one of 0, ..., n - 1."""
+    for _ in range(1 + pick(2)):
+        image = MUTATIONS[pick(len(MUTATIONS))](image, others, pick)
+    return image
+
+
+def flip(image, others, pick):
+    data = bytearray(image)
+    for _ in range(1 + pick(4)):
+        if data:
+            data[pick(len(data))] ^= 1 + pick(255)
+    return bytes(data)
+
+
+def truncate(image, others, pick):
+    return image[: pick(len(image) + 1)]
+
+
+def splice(image, others, pick):
+    other = others[pick(len(others))]
+    start, stop = sorted((pick(len(other) + 1), pick(len(other) + 1)))
+    where = pick(len(image) + 1)
+    return image[:where] + other[start:stop] + image[where + pick(64) :]
+
+
+def members(image):
+    """The parts of an archive, so far as it is one."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(image)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    except Exception:
+        return {}
+
+
+def archive(parts):
+    """An archive whose checksums are right."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, data in parts.items():
+            target.writestr(name, data)
+    return file.getvalue()
+
+
+def inside(change):
+    """A mutation of a part of the archive, or of the list of parts."""
+
+    def mutation(image, others, pick):
+        parts = members(image)
+        if not parts:
+            return image
+        name = sorted(parts)[pick(len(parts))]
+        change(parts, name, others, pick)
+        return archive(parts)
+
+    return mutation
+
+
+@inside
+def damage_member(parts, name, others, pick):
+    parts[name] = [flip, truncate, splice][pick(3)](parts[name], [parts[name]], pick)
+
+
+@inside
+def drop_member(parts, name, others, pick):
+    del parts[name]
+
+
+@inside
+def exchange_member(parts, name, others, pick):
+    theirs = members(others[pick(len(others))])
+    source = sorted(theirs)[pick(len(theirs))]
+    parts[source if pick(2) else name] = theirs[source]
+
+
+@inside
+def add_member(parts, name, others, pick):
+    odd = ["more.npy", "header", "../header.npy", "/etc/passwd", "values.npy", "gradients.npy", "squares.npy"]
+    parts[odd[pick(len(odd))]] = parts[name] if pick(2) else b"anything"
+
+
+DESCRIPTIONS = ["<f8", "<i8", "|O", "<f4", ">f8", "<c16", "<U9", "|V8", "|S0", "<M8[ns]", "x", "|b1", "<f16"]
+EXTENTS = [0, 1, 2, 3, 8, 24, 100, 10**6, 10**9, 10**12, 2**62, 2**63, -1]
+
+
+@inside
+def other_array(parts, name, others, pick):
+    """The header of an array says what it likes; the data stay."""
+    shape = tuple(EXTENTS[pick(len(EXTENTS))] for _ in range(pick(4)))
+    entries = {"descr": DESCRIPTIONS[pick(len(DESCRIPTIONS))], "fortran_order": bool(pick(2)), "shape": shape}
+    header = repr(entries).encode().ljust(117) + b"\n"
+    parts[name] = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + parts[name][128:]
+
+
+@inside
+def trap(parts, name, others, pick):
+    """An array of objects: nothing of it may be unpickled."""
+    file = io.BytesIO()
+    np.save(file, np.array([Trap()] * (1 + pick(3)), dtype=object), allow_pickle=True)
+    parts[name] = file.getvalue()
+
+
+class Trap:
+    def __reduce__(self):
+        return sprung, ()
+
+
+def sprung():
+    raise SystemExit("a file was unpickled")
+
+
+ATOMS = [
+    None, True, False, 0, 1, -1, 3, 10**12, 2**70, 0.5, -0.5, 1e308, float("nan"), float("inf"), "", "full", "auto",
+    "block", "mgvbp", "values", "x" * 1000, [], [0], [[0, 1], [2]], [["a"]], {}, {"array": "values"},
+    {"array": "sizes"}, {"blocks": [3]}, {"blocks": [10**12]}, {"blocks": [[0], [1, 2]]}, {"class": "Auto"},
+    {"gaussian": "prior", "family": "full"}, {"class": "MGVBP", "step_size": 1e300}, {"class": "Score"},
+]  # fmt: skip
+
+
+@inside
+def other_header(parts, name, others, pick):
+    """JSON with another value somewhere."""
+    try:
+        header = json.loads(np.lib.format.read_array(io.BytesIO(parts["header.npy"])).tobytes())
+    except Exception:
+        return
+    places = list(walk(header))
+    if not places:
+        return
+    owner, key = places[pick(len(places))]
+    if pick(5) == 0:
+        del owner[key]
+    else:
+        owner[key] = ATOMS[pick(len(ATOMS))]
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.frombuffer(json.dumps(header).encode(), np.uint8))
+    parts["header.npy"] = file.getvalue()
+
+
+def walk(value):
+    """All places in a JSON document."""
+    for key in range(len(value)) if isinstance(value, list) else sorted(value):
+        yield value, key
+        if isinstance(value[key], list | dict):
+            yield from walk(value[key])
+
+
+MUTATIONS = [
+    flip, truncate, splice, damage_member, drop_member, exchange_member, add_member, other_array, trap,
+    other_header, other_header, other_header,
+]  # fmt: skip
+
+
+# --- what is tried ------------------------------------------------------------------------------------
+
+
+def attempt(data, path):
+    """Load and resume; returns what came of it, and raises what must not."""
+    path.write_bytes(data)
+    found = []
+    for read in (mgvbp.load, resume):
+        try:
+            read(path)
+            found.append("accepted")
+        except TYPED as error:
+            found.append(type(error).__name__)
+        except Enough:
+            found.append("resumed")
+    return tuple(found)
+
+
+def resume(path):
+    """Resume with a model that has no gradient; if that is refused, with one that has."""
+    try:
+        return mgvbp.resume(path, Density(2), every=1e9)
+    except InvalidInputError:
+        return mgvbp.resume(path, WithGradient(2), every=1e9)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--atheris", action="store_true")
+    arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
+    found = images()
+    names, files = sorted(found), [found[name] for name in sorted(found)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "file")
+        if arguments.atheris:
+            guided(files, path, arguments)
+        rng, counts, start = np.random.default_rng(arguments.seed), Counter(), time.perf_counter()
+        for number in range(arguments.inputs):
+            kind = number % len(files)
+            data = mutated(files[kind], files, lambda n: int(rng.integers(n)))
+            try:
+                counts[attempt(data, path)] += 1
+            except BaseException:
+                Path("hostile.npz").write_bytes(data)
+                print(f"input {number}, of a {names[kind]}, is in hostile.npz", file=sys.stderr)
+                raise
+    print(f"{arguments.inputs:,} inputs in {time.perf_counter() - start:.0f} s; load, resume:")
+    for outcome, count in counts.most_common():
+        print(f"{count:>9,}  {', '.join(outcome)}")
+
+
+def guided(files, path, arguments):
+    """libFuzzer chooses the mutations; it does not return."""
+    import atheris
+
+    atheris.instrument_all()
+
+    def one_input(data):
+        source = atheris.FuzzedDataProvider(data)
+        image = files[source.ConsumeIntInRange(0, len(files) - 1)]
+        attempt(mutated(image, files, lambda n: source.ConsumeIntInRange(0, n - 1)), path)
+
+    atheris.Setup([sys.argv[0], f"-runs={arguments.inputs}", f"-seed={arguments.seed + 1}"], one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
