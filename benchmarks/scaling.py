@@ -63,7 +63,7 @@ def backend(name: str) -> Iterator[None]:
             yield
         return
     distributed: Any = importlib.import_module("distributed")
-    options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster),

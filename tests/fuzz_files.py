@@ -9,6 +9,7 @@ they reach in the loaders (the package atheris).
 from __future__ import annotations
 
 import argparse
+import inspect
 import io
 import json
 import resource
@@ -294,14 +295,34 @@ def guided(files, path, arguments):
     """libFuzzer chooses the mutations; it does not return."""
     import atheris
 
-    atheris.instrument_all()
+    for module in (
+        mgvbp.storage,
+        mgvbp.loading,
+        mgvbp.checkpoint,
+        mgvbp.encoding,
+        json.decoder,
+        zipfile,
+        np.lib.format,
+    ):
+        for function in vars(module).values():
+            if inspect.isfunction(function):
+                atheris.instrument_func(function)
 
     def one_input(data):
         source = atheris.FuzzedDataProvider(data)
         image = files[source.ConsumeIntInRange(0, len(files) - 1)]
         attempt(mutated(image, files, lambda n: source.ConsumeIntInRange(0, n - 1)), path)
 
-    atheris.Setup([sys.argv[0], f"-runs={arguments.inputs}", f"-seed={arguments.seed + 1}"], one_input)
+    atheris.Setup(
+        [
+            sys.argv[0],
+            f"-runs={arguments.inputs}",
+            f"-seed={arguments.seed + 1}",
+            "-max_len=200",
+            "-len_control=0",
+        ],
+        one_input,
+    )
     atheris.Fuzz()
 
 

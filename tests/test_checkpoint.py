@@ -392,7 +392,7 @@ def test_single_precision_is_known_again(path):
 
     def single(theta):
         terms = (np.cosh(theta - CENTRE)[:, None, :] * np.ones((1, 500, 1))).astype(np.float32)
-        return -terms.sum(axis=(1, 2)) / 500 * np.float32(1.0 + 1e-6 * (len(theta) == 1))
+        return -terms.sum(axis=(1, 2)) / 500 * np.float32(1.0 + 1e-5 * (len(theta) == 1))
 
     broken_off(path, 5, single)
     assert len(mgvbp.resume(path, single).trace) == 60
@@ -648,7 +648,7 @@ WRONG = {
     "method a class of lists": {"settings": {"method": {"class": []}}},
     "family unknown": {"settings": {"family": "low-rank"}},
     "family of another dimension": {"settings": {"family": {"blocks": [[0, 1], [2, 3]]}}},
-    "blocks as sizes": {"settings": {"family": {"blocks": [10**12]}}},
+    "blocks as sizes": {"settings": {"family": {"blocks": [3]}}},
     "blocks text": {"settings": {"family": {"blocks": [["a"], ["b"]]}}},
     "array unknown": {"settings": {"initial_mean": {"array": "nowhere"}}},
     "array of lists": {"settings": {"initial_mean": {"array": []}}},

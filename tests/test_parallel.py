@@ -235,6 +235,16 @@ def test_workers_are_started_only_once_they_pay_off():
     assert paid == [False] * 10 + [True] * 2 or paid == [False] * 9 + [True] * 3
 
 
+def test_an_iteration_that_was_held_up_is_forgotten():
+    pool = Pool(Problem(log_gamma, dim=2, vectorized=False), "values", 2, None)
+    for cost in (1e-6, 1e-6, 1.0, 1e-6, 1.0):
+        pool._learn(cost)
+        assert not pool._pays(100)
+    for cost in (1.0, 1.0):
+        pool._learn(cost)
+    assert pool._pays(100)
+
+
 # --- arguments ----------------------------------------------------------------------------------------
 
 

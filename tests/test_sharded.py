@@ -91,6 +91,12 @@ def test_the_order_is_a_function_of_the_seed_and_the_epoch():
     assert epochs[0] != epochs[1]
 
 
+def test_what_the_function_returns_is_still_its_own():
+    kept = np.ones(7)
+    kept.setflags(write=False)
+    np.testing.assert_array_equal(sharded(lambda theta, shard: kept)(THETA), 8.0 * kept)
+
+
 def test_shards_may_be_paths(tmp_path):
     for k, (X_k, y_k) in enumerate(SHARDS):
         np.savez(tmp_path / f"{k}.npz", X=X_k, y=y_k)

@@ -234,7 +234,7 @@ def coupled(
     --------
     >>> old, new = Gaussian(0.0, 1.0, dim=2), Gaussian(0.1, 1.0, dim=2)
     >>> theta, kept = coupled(old.sample(100_000, 0), old, new, np.random.default_rng(1))
-    >>> round(1.0 - kept.mean(), 3)  # TV = 2 Φ(√2 0.1 / 2) − 1 = 0.0564
+    >>> round(float(1.0 - kept.mean()), 3)  # TV = 2 Φ(√2 0.1 / 2) − 1 = 0.0564
     0.056
     """
     theta = theta.copy()

@@ -112,9 +112,7 @@ class Recorder:
         assert isinstance(evaluate, Here | Pool)
         if isinstance(evaluate, Pool):
             evaluate.failures = self.failures
-        if (
-            not self.told
-        ):  # a path that cannot be written is known at once, and there is always something to resume
+        if not self.told:  # a bad path is known at once, and there is always something to resume
             self.write()
 
         def remembered(iteration: int, theta: Array) -> tuple[Array, ...]:

@@ -70,7 +70,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )
-    except (*DAMAGE, MgvbpError) as error:
+    except (*DAMAGE, AttributeError, MgvbpError) as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class Minibatches:
         if self.batch_size > self.num_rows:
             raise InvalidInputError(f"batch_size is {batch_size}, but there are only {self.num_rows} rows")
         self.log_likelihood, self.data, self.key = log_likelihood, data, as_key(rng)
-        self._order = lru_cache(maxsize=1)(self._shuffled)
+        self._epoch: tuple[int, NDArray[np.int64]] | None = None
         self._checked = self.num_rows < 2 or getattr(log_likelihood, "sums_over_rows", False)
 
     @property
@@ -120,8 +120,10 @@ class Minibatches:
         parts = [self.evaluate(name, theta, batch) for batch in batches]
         return tuple(np.sum(terms, axis=0) for terms in zip(*parts, strict=True))
 
-    def _shuffled(self, epoch: int) -> NDArray[np.int64]:
-        return np.random.default_rng((*self.key, epoch)).permutation(self.num_rows)
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        if self._epoch is None or self._epoch[0] != epoch:
+            self._epoch = epoch, np.random.default_rng((*self.key, epoch)).permutation(self.num_rows)
+        return self._epoch[1]
 
     def _check(self, theta: Array) -> None:
         half, all_ = min(PROBES, self.num_rows) // 2, min(PROBES, self.num_rows)

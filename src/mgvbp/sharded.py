@@ -204,7 +204,7 @@ class InProcess(Summing):
 
     def __init__(self, log_likelihood: Callable[[Array, Any], Any], shards: list[Any]) -> None:
         super().__init__(log_likelihood)
-        if any(map(of_dask, shards)):
+        if any(is_delayed(shard) or is_future(shard) for shard in shards):
             raise InvalidInputError("these shards are Dask's: give client=")
         self._shards = shards
 
@@ -224,11 +224,9 @@ class OnWorkers(Summing):
                 f"client must be a distributed.Client, not an asynchronous one; got {client!r}"
             )
         self._client = client
-        self._ours = {k: shard for k, shard in enumerate(shards) if not of_dask(shard)}
-        # delayed objects are computed by the workers and stay there; futures stay what they are
-        theirs = [k for k in range(len(shards)) if k not in self._ours]
-        self._shards = dict(zip(theirs, client.compute([shards[k] for k in theirs]), strict=True))
-        self._send(list(self._ours))
+        self._sources = {k: shard for k, shard in enumerate(shards) if not is_future(shard)}
+        self._shards = {k: shard for k, shard in enumerate(shards) if is_future(shard)}
+        self._send(list(self._sources))
         self._function = self._sent_function()
         self._workers = set(client.nthreads())
 
@@ -263,14 +261,14 @@ class OnWorkers(Summing):
         numbers = [int(k) for k in which]
         shards = [self._shards[k] for k in numbers]
         # many draws travel once and not with each task
-        draws = theta if theta.nbytes <= LIGHT else self._client.scatter([theta], hash=False)[0]
+        draws = theta if theta.nbytes <= LIGHT else self._scatter([theta])[0]
         common = {"log_likelihood": self._function, "name": name, "theta": draws}
         return list(self._client.gather(self._client.map(evaluate, numbers, shards, **common, pure=False)))
 
     def _restore(self, theta: Array) -> None:
-        """Send again what was on workers that are gone; what Dask has computed, it computes again by itself."""
+        """Send again what was on workers that are gone and is nowhere else."""
         lost = [k for k, shard in self._shards.items() if shard.status in GONE]
-        if orphans := [k for k in lost if k not in self._ours]:
+        if orphans := [k for k in lost if k not in self._sources]:
             raise DivergenceError(
                 f"shards {orphans} were on a worker that is gone, and are nowhere else: give the data themselves, "
                 "paths or delayed objects in place of scattered futures, or scatter them with broadcast=True",
@@ -281,14 +279,25 @@ class OnWorkers(Summing):
             self._function = self._sent_function()
 
     def _send(self, numbers: list[int]) -> None:
-        if not numbers:
-            return
-        # without a hash, which would read all data once more
-        futures = self._client.scatter([self._ours[k] for k in numbers], hash=False)
-        self._shards.update(zip(numbers, futures, strict=True))
+        """Put shards on the workers; delayed objects are computed there."""
+        delayed = [k for k in numbers if is_delayed(self._sources[k])]
+        others = [k for k in numbers if k not in delayed]
+        self._shards.update(
+            zip(delayed, self._client.compute([self._sources[k] for k in delayed]), strict=True)
+        )
+        self._shards.update(zip(others, self._scatter([self._sources[k] for k in others]), strict=True))
 
     def _sent_function(self) -> Any:
-        return self._client.scatter([self.log_likelihood], broadcast=True, hash=False)[0]
+        return self._scatter([self.log_likelihood], broadcast=True)[0]
+
+    def _scatter(self, things: list[Any], broadcast: bool = False) -> list[Any]:
+        """Futures of things of ours; without their hashes, which would take another look at all data."""
+        if not things:
+            return []
+        try:
+            return list(self._client.scatter(things, broadcast=broadcast, hash=False))
+        except TimeoutError as error:
+            raise DivergenceError(f"the cluster has no workers: {error}") from error
 
     def _watch(self) -> None:
         """Notice workers that are gone."""
@@ -302,6 +311,11 @@ class OnWorkers(Summing):
             )
 
 
-def of_dask(shard: Any) -> bool:
-    """Whether a shard is a Dask future or delayed object."""
-    return hasattr(shard, "__dask_graph__") or (hasattr(shard, "key") and hasattr(shard, "add_done_callback"))
+def is_delayed(shard: Any) -> bool:
+    """Whether a shard is something that Dask still has to compute."""
+    return hasattr(shard, "__dask_graph__")
+
+
+def is_future(shard: Any) -> bool:
+    """Whether a shard is on a cluster already. A delayed object has every attribute."""
+    return not is_delayed(shard) and hasattr(shard, "key") and hasattr(shard, "add_done_callback")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +43,10 @@ DAMAGE = (
     OSError,
     RecursionError,
     RuntimeError,
+    SyntaxError,
     TypeError,
     ValueError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -53,6 +57,7 @@ def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], 
     """Read what `write_archive` wrote; anything else raises `FileFormatError`."""
     with Path(path).open("rb") as file:
         try:
+            _check_sizes(file)
             archive = np.load(file, allow_pickle=False)
             arrays = {name: archive[name] for name in archive.files}
             header = json.loads(arrays.pop("header").tobytes().decode())
@@ -65,3 +70,24 @@ def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], 
             f"{path} has file format {header.get('mgvbp')!r}; this version of mgvbp reads {FORMAT_VERSION}"
         )
     return header, arrays
+
+
+MOST_COMPRESSED = 1100
+"""Bytes that one byte of a compressed member can stand for: what deflate can do, and a little more."""
+
+
+def _check_sizes(file: IO[bytes]) -> None:
+    """Refuse arrays that claim to be larger than what is there: NumPy would make them before it reads."""
+    with zipfile.ZipFile(file) as members:
+        for info in members.infolist():
+            with members.open(info) as member:
+                version = np.lib.format.read_magic(member)
+                read = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }
+                shape, _, dtype = read[version](member)
+                size = math.prod(shape) * dtype.itemsize + member.tell()
+            if size != info.file_size or size > MOST_COMPRESSED * (info.compress_size + 1):
+                raise ValueError(f"{info.filename} is not the array that it claims to be")
+    file.seek(0)
