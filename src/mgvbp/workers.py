@@ -103,7 +103,9 @@ class Workers:
         self._shared = bool(getattr(backend, "supports_sharedmem", False))
         self._dask = getattr(backend, "client", None)
         self._token, self._payload = uuid.uuid4().hex, NOTHING if self._shared else packed(problem)
-        self._parallel = Parallel(n_jobs=number, return_as="generator_unordered", batch_size=1)
+        streams = getattr(backend, "supports_return_generator", False)  # Ray does not
+        returned = "generator_unordered" if streams else "list"
+        self._parallel = Parallel(n_jobs=number, return_as=returned, batch_size=1)
         self._ready = False
 
     def __enter__(self) -> Self:
