@@ -125,6 +125,30 @@ def test_the_gap_formula_of_these_tests(family):
     assert quadratic_gap(q, R, 0.0, [[0, 1, 2]] if family == "full" else blocks) == pytest.approx(expected)
 
 
+def test_without_noise_the_gap_is_what_the_last_leap_gained():
+    """A banana of degree 4, which polynomials fit exactly; E (y − x²)² in closed form."""
+
+    def log_density(theta):
+        x, y = theta.T
+        return -((1.0 - x) ** 2) - 5.0 * (y - x**2) ** 2
+
+    def bound(m, S):
+        mean = m[1] - m[0] ** 2 - S[0, 0]
+        variance = S[1, 1] - 4.0 * m[0] * S[0, 1] + 4.0 * m[0] ** 2 * S[0, 0] + 2.0 * S[0, 0] ** 2
+        return entropy(S) - (1.0 - m[0]) ** 2 - S[0, 0] - 5.0 * (mean**2 + variance)
+
+    def minus_bound(p):
+        L = np.array([[np.exp(p[2]), 0.0], [p[3], np.exp(p[4])]])
+        return -bound(p[:2], L @ L.T)
+
+    optimum = -minimize(minus_bound, [1.0, 1.0, -1.0, 0.7, -1.0], tol=1e-12).fun
+    for seed in range(5):
+        posterior = fit(log_density, dim=2, rng=seed)
+        gap = optimum - bound(posterior.mean, posterior.covariance)
+        assert posterior.converged
+        assert 0.1 * posterior.gap < gap < 10.0 * posterior.gap
+
+
 # --- the certificate, on the Labour data --------------------------------------------------------------
 
 LABOUR = {"full": -356.6384849425426, "diagonal": -358.30266533595193}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.auto import Auto, MultiStart, affordable, uses_gradient
-from mgvbp.auto.starts import Search
+from mgvbp.auto.search import Search
 from mgvbp.checks import as_floats, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator

@@ -11,7 +11,6 @@ What fails again has the value NaN, is left out like any other draw without a va
 from __future__ import annotations
 
 import math
-import statistics
 import sys
 import time
 from collections import deque
@@ -213,7 +212,7 @@ class Pool:
 
     def _learn(self, cost: float) -> None:
         self._costs.append(cost)
-        self._cost = statistics.median(self._costs)
+        self._cost = sorted(self._costs)[len(self._costs) // 2]
 
     def _pays(self, draws: int) -> bool:
         """Whether workers are faster: starting them pays once as much was spent here as that takes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,6 +82,8 @@ class Problem:
     ----------
     parameters : NamedParameters or None
         The attribute ``parameters`` of the log-likelihood or of the prior, if one of them has it.
+    num_batches : int
+        Iterations until all data were seen once; more than 1 for minibatches.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Problem:
     vectorized: bool = True
     grad: Callable[[Array], Any] | None = None
     parameters: NamedParameters | None = field(init=False, default=None)
+    num_batches: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
@@ -103,6 +106,8 @@ class Problem:
                 "log_likelihood must be a function of an (S, d) array; "
                 f"got {type(self.log_likelihood).__name__}"
             )
+        if isinstance(self.log_likelihood, Streamed):
+            object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
         if self.grad is not None and not callable(self.grad):
             raise InvalidTypeError(f"grad must be a function, or 'jax'; got {self.grad!r}")
         if self.grad is not None and self.num_batches > 1:
@@ -122,11 +127,6 @@ class Problem:
         """Whether the log-likelihood comes with its gradient."""
         return self.grad is not None or hasattr(self.log_likelihood, "value_and_grad")
 
-    @property
-    def num_batches(self) -> int:
-        """Iterations until all data were seen once; more than 1 for minibatches."""
-        return self.log_likelihood.num_batches if isinstance(self.log_likelihood, Streamed) else 1
-
     def evaluate(self, theta: Array) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,); may hold non-finite values."""
         return self._values(self.log_likelihood, theta)
@@ -138,8 +138,8 @@ class Problem:
         ``iteration`` = 1, 2, ... is taken.
         """
         function = self.log_likelihood
-        if isinstance(function, Streamed):
-            function = function.at(iteration)
+        if self.num_batches > 1:
+            function = cast(Streamed, function).at(iteration)
         if needs == "values":
             return (self._values(function, theta),)
         if needs == "gradients" and self.grad is not None:

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
-from mgvbp.auto.gradient import GradientAutoOptimizer
-from mgvbp.auto.optimizer import AutoOptimizer
+from mgvbp.auto.search import Search
 from mgvbp.errors import DivergenceError
 from mgvbp.gaussian import Gaussian
 from mgvbp.optimizer import Info
 
-Search = AutoOptimizer | GradientAutoOptimizer
 SCREENING_GAP = 0.5
 """Nats from its optimum at which a start can be compared with the others."""
 DIFFERENT = 3.0
@@ -23,7 +21,7 @@ DIFFERENT = 3.0
 
 
 class MultiStart:
-    """Runs `AutoOptimizer`s one after the other until each is screened, then the best of them to its end.
+    """Runs searches one after the other until each is screened, then the best of them to its end.
 
     At most half of ``max_evaluations`` goes to the screening, in equal shares; starts for which that is not
     enough to fit a surface are left out.

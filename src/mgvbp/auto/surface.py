@@ -78,6 +78,14 @@ class Surface:
     clipped: bool = False
     """Whether low values were raised to a floor: good for a direction, not for a certificate."""
 
+    @property
+    def poor(self) -> bool:
+        """Whether it misses much of what there is, or very many nats."""
+        d = self.q.dim
+        if self.residual < max(3.0, math.sqrt(d)) or self.r2 > 0.9999:
+            return False
+        return self.r2 < 0.8 or self.residual > 50.0 * (0.5 * d + 1.0)
+
 
 def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
