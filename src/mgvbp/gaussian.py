@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -134,8 +135,12 @@ class Gaussian:
 
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
-        log_det = np.log(self.family.diagonal(self.factor)).sum()
-        return np.asarray(log_det - 0.5 * (self.dim * LOG_2PI + np.einsum("sd,sd->s", eps, eps)))
+        return np.asarray(self._log_scale - 0.5 * np.einsum("sd,sd->s", eps, eps))
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """The log density at the mean."""
+        return float(np.log(self.family.diagonal(self.factor)).sum()) - 0.5 * self.dim * LOG_2PI
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"

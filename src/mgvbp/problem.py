@@ -236,6 +236,8 @@ def log_prior(prior: Prior | None, theta: Array) -> Array:
     """Log prior density at each row of ``theta``; zeros for no prior."""
     if prior is None:
         return np.zeros(len(theta))
+    if isinstance(prior, Gaussian):
+        return prior.log_density_at(theta)
     return checked_values(attaching(theta, prior.log_density, theta), theta, "prior.log_density")
 
 
