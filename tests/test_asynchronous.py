@@ -119,6 +119,8 @@ def test_each_step_has_independent_draws_from_its_own_gaussian(used, ahead):
         eps.mean(axis=1) * np.sqrt(15.0),
     ):
         assert stats.kstest(sample.ravel(), "norm").pvalue > 0.001
+    # in every place of a batch: replacements that go to its end would show there (|z| of 40 and more)
+    assert np.abs(eps.mean(axis=0) * np.sqrt(len(eps))).max() < 4.5
 
 
 def test_the_first_to_return_are_not_draws_from_it(used):
@@ -311,8 +313,14 @@ def test_draws_may_be_modified_by_the_caller():
 def test_unknown_numbers(number):
     run = start()
     run.ask()
-    with pytest.raises(InvalidInputError, match="there is no draw"):
+    with pytest.raises(InvalidInputError, match="draw"):
         run.tell(number, 0.0)
+
+
+@pytest.mark.parametrize("number", ["a", None, 0.5])
+def test_numbers_that_are_none(number):
+    with pytest.raises(InvalidTypeError, match="the number of a draw"):
+        start().tell(number, 0.0)
 
 
 @pytest.mark.parametrize("value", [None, "a", [1.0, 2.0], 1j])

@@ -7,7 +7,8 @@ import mgvbp
 from common import FAST
 from mgvbp import MGVB, MGVBP, QBVI, Gaussian, fit
 from mgvbp.errors import ConvergenceWarning, DivergenceError
-from mgvbp.loop import Iteration
+from mgvbp.loop import Iteration, Patience
+from mgvbp.optimizer import Info
 
 NOISY = {"dim": 2, "estimator": "h", "num_draws": 20}
 """Few draws of the score estimator on a target that is not Gaussian: a bound that goes up and down."""
@@ -202,6 +203,34 @@ def test_a_lucky_window_that_is_not_full_does_not_count():
     assert np.argmax(posterior.trace.smoothed) < 9
     assert np.array_equal(posterior.mean, callback.seen[9].gaussian.mean)
     assert posterior.lower_bound == posterior.trace.smoothed[9]
+
+
+def judged(bounds, **options):
+    """The verdicts of `Patience` on these lower bounds; iterate t has the mean t."""
+    judge, rest = Patience(**options), (0.0, 0.1, 0, 0, np.inf, np.inf, 10, "")
+    return [
+        judge(t, Gaussian([float(t)], 1.0), Info(bound, *rest)) for t, bound in enumerate(bounds, start=1)
+    ]
+
+
+def test_minibatches_are_compared_by_whole_epochs():
+    """Batches that add up to nothing in an epoch of four; the bound itself rises to iteration 40 and falls."""
+    truth = -0.01 * (np.arange(1, 61) - 40.0) ** 2
+    luck = np.tile([30.0, -10.0, 20.0, -40.0], 15)
+    verdicts = judged(truth + luck, window=6, patience=100, epoch=4)
+    epochs = truth.reshape(-1, 4).mean(axis=1)
+    windows = 0.5 * (epochs[1:] + epochs[:-1])  # a window of 6 is rounded up to two epochs
+    assert verdicts[-1].best.mean[0] == 4.0 * (2 + np.argmax(windows))
+    assert verdicts[-1].lower_bound == pytest.approx(windows.max())
+    # the rule without epochs falls for the luck
+    assert judged(truth + luck, window=6, patience=100)[-1].lower_bound > truth.max() + 3.0
+
+
+def test_before_an_epoch_has_ended_the_last_iterate_is_returned():
+    verdicts = judged([5.0, 9.0, 1.0], window=2, patience=2, epoch=10)
+    assert verdicts[-1].best.mean[0] == 3.0
+    assert verdicts[-1].lower_bound == 5.0
+    assert not verdicts[-1].stop_reason
 
 
 def test_a_run_shorter_than_the_window_returns_the_iterate_with_the_largest_bound():

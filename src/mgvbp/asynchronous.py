@@ -32,7 +32,7 @@ from mgvbp.optimizer import STREAM, Info, Optimizer, State
 from mgvbp.problem import Problem, checked_derivatives, checked_values
 
 TRIES = 10_000
-"""Draws from the rest of q at most. One that is asked for at all and not found in n tries is rarer than 1/(3n)."""
+"""Draws from the rest of q at most. One that is asked for at all and not found in n tries is rarer than 1/(en)."""
 
 
 class Draw(NamedTuple):
@@ -84,7 +84,7 @@ class Asynchronous:
     discarded : int
         Draws that were handed out and not used, as q had moved on.
     given_up : int
-        Draws that were.
+        Draws that were given up.
 
     Notes
     -----
@@ -185,7 +185,8 @@ class Asynchronous:
         return self.tell(number, math.nan, nothing, nothing)
 
     def _batch_of(self, number: int) -> Batch | None:
-        if not 0 <= number < self._made:
+        positive_integer(number, "the number of a draw", least=0)
+        if number >= self._made or any(number in batch.waiting for batch in self._batches):
             raise InvalidInputError(f"there is no draw {number}; the numbers are those of ask()")
         open_ = (batch for batch in self._batches if number in batch.theta and number not in batch.told)
         return next(open_, None)
@@ -213,16 +214,19 @@ class Asynchronous:
         """Make draws from ``old`` ones from the current q."""
         if not batch.theta:
             return
-        numbers, new = np.array(list(batch.theta)), self.gaussian
-        theta, kept = coupled(np.array(list(batch.theta.values())), old, new, self._rng)
-        for number, replacement in zip(numbers[~kept], theta[~kept], strict=True):
-            del batch.theta[number]
+        numbers, before = list(batch.theta), np.array(list(batch.theta.values()))
+        after, kept = coupled(before, old, self.gaussian, self._rng)
+        batch.theta = {}  # each in its place, or the place would say something about the draw
+        for number, theta, same in zip(numbers, after, kept, strict=True):
+            if same:
+                batch.theta[number] = theta
+                continue
             batch.told.pop(number, None)
             if number in batch.waiting:
                 batch.waiting.remove(number)
             else:
                 self.discarded += 1
-            self._add(batch, replacement)
+            self._add(batch, theta)
 
 
 def coupled(

@@ -91,9 +91,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     if limit < math.inf:
         name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
         positive_integer(limit, name, least=optimizer.num_draws)
-    # whole epochs, or the best iterate would be the one of the luckiest batches
-    window = problem.num_batches * math.ceil(method.window / problem.num_batches)
-    judge = Patience(window, method.patience, last=not method.climbs)
+    judge = Patience(method.window, method.patience, epoch=problem.num_batches, last=not method.climbs)
     iterations = settings.max_iterations or method.max_iterations
     needs = optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, iterations, limit)

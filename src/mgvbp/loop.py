@@ -68,12 +68,14 @@ class Patience:
 
     The best iterate is the one with the largest average of the lower bound over a full window; before there
     is one, the one with the largest lower bound. With ``last`` it is the last one: for methods whose fixed point is
-    not the maximum of the bound.
+    not the maximum of the bound. Of minibatches, ``epoch`` of which are all data, iterates are compared by averages
+    over whole epochs, or the best would be the one of the luckiest batches; before the first has ended it is the last.
     """
 
-    def __init__(self, window: int, patience: int, *, last: bool = False) -> None:
-        self._window, self._patience, self._last = window, patience, last
-        self._recent: deque[float] = deque(maxlen=window)
+    def __init__(self, window: int, patience: int, *, epoch: int = 1, last: bool = False) -> None:
+        self._window, self._patience = (epoch * math.ceil(steps / epoch) for steps in (window, patience))
+        self._epoch, self._last = epoch, last
+        self._recent: deque[float] = deque(maxlen=self._window)
         self._best: Gaussian | None = None
         self._bound, self._at = -math.inf, 0
 
@@ -81,8 +83,9 @@ class Patience:
         """Return the verdict."""
         self._recent.append(info.lower_bound)
         smoothed = math.fsum(self._recent) / len(self._recent)
-        bound = info.lower_bound if t < self._window else smoothed
-        if self._best is None or t == self._window or bound > self._bound:
+        bound = info.lower_bound if self._epoch == 1 and t < self._window else smoothed
+        better = bound > self._bound and t % self._epoch == 0
+        if t <= self._epoch or t == self._window or better:
             self._best, self._bound, self._at = q, bound, t
         stop = t - self._at >= self._patience
         reason = f"no improvement in {self._patience} iterations" if stop else ""

@@ -17,10 +17,10 @@ previous iteration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import solve_triangular
 
 from mgvbp._linalg import Array
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
@@ -30,6 +30,12 @@ from mgvbp.problem import Needs, Prior
 
 REGRESSION_UP_TO = 100
 """Dimension up to which the default number of draws pays for a regression."""
+ROWS = 2.0
+"""Draws (or pairs) per coefficient from which the control variate takes more noise away than it brings."""
+SATURATED = 1e-8
+"""Share of a draw that the others do not determine below which they say nothing about it."""
+EXACT = 1e-9
+"""Spread of what is left of h, relative to its own, that is round-off."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,11 @@ class Gradient(Estimator):
     def estimate(self, q: Gaussian, prior: Prior | None, sample: Sample, control: Control | None) -> Estimate:
         """Estimate g, G and the lower bound."""
         eps, family, v = sample.eps, q.family, slopes(q, sample)
-        if (fit := regression(eps, v)) is None:
-            g, c = v.mean(axis=0), 0.0 if control is None else control.mean
-            return Estimate(g, -0.5 * family.cross_moment(v - c, eps), float(sample.h.mean()), Control(g))
-        g, B = fit
-        explained = eps @ g + 0.5 * (np.einsum("si,ij,sj->s", eps, B, eps, optimize=True) - B.trace())
-        return Estimate(g, family.from_dense(-0.25 * (B + B.T)), float((sample.h - explained).mean()))
+        g, h = v.mean(axis=0), sample.h
+        if len(eps) < q.dim + 2 or (fit := regression(eps, v, h)) is None:
+            c = 0.0 if control is None else control.mean
+            return Estimate(g, -0.5 * family.cross_moment(v - c, eps), float(h.mean()), Control(g))
+        return Estimate(fit.g, family.from_dense(-0.25 * (fit.B + fit.B.T)), fit.bound)
 
     def minimum_draws(self, family: Family, draws: str) -> int:
         """One, and one more for the spread of the lower bound."""
@@ -64,11 +69,44 @@ def slopes(q: Gaussian, sample: Sample) -> Array:
     return q.family.solve(q.factor, sample.gradients) + sample.eps
 
 
-def regression(eps: Array, v: Array) -> tuple[Array, Array] | None:
-    """``g`` and ``B`` of ``v ≈ g + B ε``, or None where the draws do not determine them."""
-    S, d = eps.shape
-    if len(eps) < d + 2:
+class Linear(NamedTuple):
+    """``v ≈ g + B ε``, and the mean of h with what follows from that as its control variate."""
+
+    g: Array
+    B: Array
+    bound: float
+
+
+def regression(eps: Array, v: Array, h: Array) -> Linear | None:
+    r"""Least squares, or None where the draws do not determine the coefficients.
+
+    The control variate is :math:`g^\top\varepsilon + \tfrac12(\varepsilon^\top B\varepsilon - \operatorname{tr} B)`, of
+    mean 0 for coefficients from other draws: each draw has those of all but itself (all but its pair, if they are
+    antithetic). Whether it is used must not depend on its values: with draws enough, or if the fit is exact.
+    """
+    mean, half = v.mean(axis=0), len(eps) // 2
+    if paired := len(eps) % 2 == 0 and np.array_equal(eps[:half], -eps[half:]):
+        # of a pair only the odd part of v depends on B, and only the even part of h has a mean
+        eps, v, h = eps[:half], 0.5 * (v[:half] - v[half:]), 0.5 * (h[:half] + h[half:])
+    Z = eps if paired else np.column_stack([eps, np.ones(len(eps))])
+    if len(Z) < Z.shape[1]:
         return None
-    Z = np.column_stack([np.ones(S), eps])
-    coefficients, _, rank, _ = lstsq(Z, v, S * np.finfo(float).eps, lapack_driver="gelsy", check_finite=False)
-    return (coefficients[0], coefficients[1:].T) if rank == d + 1 else None
+    Q, R = np.linalg.qr(Z)
+    pivots = np.abs(R.diagonal())
+    if pivots.min() <= len(Z) * np.finfo(float).eps * pivots.max():
+        return None
+    d = eps.shape[1]
+    coefficients = solve_triangular(R, Q.T @ v)
+    g, B = np.zeros(d) if paired else coefficients[d], coefficients[:d].T
+    u = eps @ g + 0.5 * (np.einsum("si,si->s", eps @ B, eps) - B.trace())
+    # without draw i the coefficients are (ZᵀZ)⁻¹zᵢ rᵢᵀ / (1 − leverage) less
+    influence, r = solve_triangular(R, Q.T).T, v - Q @ (Q.T @ v)
+    own = 0.5 * (
+        (r * eps).sum(axis=1) * (influence[:, :d] * eps).sum(axis=1) - (r * influence[:, :d]).sum(axis=1)
+    )
+    if not paired:
+        own += influence[:, d] * (r * eps).sum(axis=1)
+    others = 1.0 - np.square(Q).sum(axis=1)
+    rest = h - u + np.divide(own, others, where=others > SATURATED, out=np.zeros_like(h))
+    believed = len(Z) >= ROWS * Z.shape[1] or np.ptp(rest) <= EXACT * np.ptp(h)
+    return Linear(mean if paired else g, B, float((rest if believed else h).mean()))
