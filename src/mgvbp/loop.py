@@ -85,7 +85,7 @@ class Patience:
         smoothed = math.fsum(self._recent) / len(self._recent)
         bound = info.lower_bound if self._epoch == 1 and t < self._window else smoothed
         better = bound > self._bound and t % self._epoch == 0
-        if t <= self._epoch or t == self._window or better:
+        if self._best is None or t <= self._epoch or t == self._window or better:
             self._best, self._bound, self._at = q, bound, t
         stop = t - self._at >= self._patience
         reason = f"no improvement in {self._patience} iterations" if stop else ""
