@@ -54,6 +54,15 @@ class WithGradient(Density):
         return self(theta), -np.sinh(theta)
 
 
+class Failing(Density):
+    """Has failures to tell of."""
+
+    def __call__(self, theta):
+        if (theta[:, 0] > 0.5).any():
+            raise ValueError("no value here")
+        return super().__call__(theta)
+
+
 def images():
     """Files of all kinds, as bytes: name -> contents."""
     prior = Gaussian(np.ones(3), np.eye(3) + 0.2)
@@ -73,8 +82,14 @@ def images():
             found[f"checkpoint {name}"] = path.read_bytes()
             posterior.save(path)
             found[f"posterior {name}"] = path.read_bytes()
+            path.unlink()
         mgvbp.fit(WithGradient(), dim=3, checkpoint=path)
         found["checkpoint gradient"] = path.read_bytes()
+        path.unlink()
+        posterior = mgvbp.fit(Failing(), dim=3, checkpoint=path, timeout=60.0, **short)
+        found["checkpoint failures"] = path.read_bytes()
+        posterior.save(path)
+        found["posterior failures"] = path.read_bytes()
     return found
 
 
@@ -119,7 +134,7 @@ def members(image):
 def archive(parts):
     """An archive whose checksums are right."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+    with zipfile.ZipFile(file, "w") as target:
         for name, data in parts.items():
             target.writestr(name, data)
     return file.getvalue()
@@ -197,14 +212,26 @@ ATOMS = [
     "block", "mgvbp", "values", "x" * 1000, [], [0], [[0, 1], [2]], [["a"]], {}, {"array": "values"},
     {"array": "sizes"}, {"blocks": [3]}, {"blocks": [10**12]}, {"blocks": [[0], [1, 2]]}, {"class": "Auto"},
     {"gaussian": "prior", "family": "full"}, {"class": "MGVBP", "step_size": 1e300}, {"class": "Score"},
+    10**400, -(10**400), float("-inf"), 10**9, 2**63, [10**9], [10**400], {"raised": 1}, {"raised": float("inf")},
+    {"raised": -3}, {"raised": 10**400}, {"burnt": 1}, {"array": "starts"}, [["beta", "Real", [3]]],
 ]  # fmt: skip
+
+
+def header_of(parts):
+    return json.loads(np.lib.format.read_array(io.BytesIO(parts["header.npy"])).tobytes())
+
+
+def header_as_bytes(header):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.frombuffer(json.dumps(header).encode(), np.uint8))
+    return file.getvalue()
 
 
 @inside
 def other_header(parts, name, others, pick):
     """JSON with another value somewhere."""
     try:
-        header = json.loads(np.lib.format.read_array(io.BytesIO(parts["header.npy"])).tobytes())
+        header = header_of(parts)
     except Exception:
         return
     places = list(walk(header))
@@ -215,9 +242,7 @@ def other_header(parts, name, others, pick):
         del owner[key]
     else:
         owner[key] = ATOMS[pick(len(ATOMS))]
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.frombuffer(json.dumps(header).encode(), np.uint8))
-    parts["header.npy"] = file.getvalue()
+    parts["header.npy"] = header_as_bytes(header)
 
 
 def walk(value):
@@ -239,17 +264,32 @@ MUTATIONS = [
 
 def attempt(data, path):
     """Load and resume; returns what came of it, and raises what must not."""
+    return tuple(outcome(read, data, path) for read in (mgvbp.load, resume))
+
+
+def outcome(read, data, path):
+    path.unlink(missing_ok=True)  # file systems are slow to write over what is there
     path.write_bytes(data)
-    found = []
-    for read in (mgvbp.load, resume):
-        try:
-            read(path)
-            found.append("accepted")
-        except TYPED as error:
-            found.append(type(error).__name__)
-        except Enough:
-            found.append("resumed")
-    return tuple(found)
+    try:
+        check(read(path))
+    except TYPED as error:
+        return type(error).__name__
+    except Enough:
+        return "resumed"
+    return "accepted"
+
+
+def check(posterior):
+    """What is accepted has to make sense."""
+    assert type(posterior.lower_bound) is float
+    assert posterior.lower_bound < float("inf")
+    for error in (posterior.lower_bound_se, posterior.gap, posterior.gap_se):
+        assert error is None or (type(error) is float and error >= 0.0)
+    assert set(posterior.failures) <= {"raised", "timed_out", "lost", "workers_lost"}
+    assert all(type(count) is int and 0 <= count < 2**63 for count in posterior.failures.values())
+    assert all(type(text) is str for text in (posterior.stop_reason, posterior.method, posterior.estimator))
+    assert type(posterior.converged) is bool
+    assert np.isfinite(posterior.mean).all()
 
 
 def resume(path):
@@ -269,6 +309,7 @@ def main():
     parser.add_argument("--atheris", action="store_true")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    mgvbp.storage.os.fsync = lambda descriptor: None  # no power is cut here
     warnings.simplefilter("ignore")
     found = images()
     names, files = sorted(found), [found[name] for name in sorted(found)]
@@ -298,7 +339,7 @@ def guided(files, path, arguments):
     for module in (
         mgvbp.storage,
         mgvbp.loading,
-        mgvbp.checkpoint,
+        mgvbp.record,
         mgvbp.encoding,
         json.decoder,
         zipfile,

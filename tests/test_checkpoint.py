@@ -7,7 +7,10 @@ import json
 import multiprocessing
 import os
 import shutil
+import stat
+import sys
 import time
+import tracemalloc
 import zlib
 from dataclasses import dataclass, fields
 from functools import cache
@@ -33,9 +36,10 @@ from mgvbp import (
     NonFiniteWarning,
     storage,
 )
-from mgvbp.checkpoint import Recorder, read_checkpoint
+from mgvbp.checkpoint import Recorder
 from mgvbp.encoding import PLAIN, decoded, encoded
 from mgvbp.estimators import Score
+from mgvbp.record import read_checkpoint
 from mgvbp.trace import TRACE_DTYPES
 
 D = 3
@@ -205,14 +209,23 @@ def test_killed_twenty_times(kind, path):
 
 
 def test_a_kill_while_the_file_is_written(path, monkeypatch):
-    """What is left of the next file breaks neither the last one nor the one after."""
-    mgvbp.fit(Density(), dim=D, checkpoint=path)
+    """The file is the last one that was whole; what is left of the next one is apart."""
+    broken_off(path, 5)
     before = path.read_bytes()
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(before[:100])
-    assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D))
-    assert not partial.exists()
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+    def killed(descriptor):
+        raise Power
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.os, "fsync", killed)
+        patch.setattr(storage.Path, "unlink", lambda self, missing_ok: None)
+        with pytest.raises(Power):
+            mgvbp.resume(path, Density(), every=0.0)
+    assert path.read_bytes() == before
+    left = [p.name for p in path.parent.iterdir() if p != path]
+    assert left
+    assert all(name.startswith("run.npz.") and name.endswith(".partial") for name in left)
+    assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D, method=STEPS, num_draws=20))
 
 
 # --- resuming -----------------------------------------------------------------------------------------
@@ -242,7 +255,7 @@ def test_a_finished_run_is_returned_without_evaluations(path):
     counting = Counting(Density())
     for _ in range(2):
         assert same(mgvbp.resume(path, counting), first)
-    assert counting.draws == 2
+    assert counting.draws == 2 * 2
 
 
 def test_only_new_iterations_are_evaluated_and_shown(path):
@@ -250,7 +263,7 @@ def test_only_new_iterations_are_evaluated_and_shown(path):
     counting, seen = Counting(Density()), []
     posterior = mgvbp.resume(path, counting, callback=lambda it: seen.append(it.iteration))
     assert seen == list(range(26, 61))
-    assert counting.draws == 1 + 35 * 20
+    assert counting.draws == 2 + 35 * 20
     assert same(posterior, mgvbp.fit(Density(), dim=D, method=STEPS, num_draws=20))
 
 
@@ -282,6 +295,56 @@ class Power(BaseException):
     """It went off."""
 
 
+def interrupted(path, line):
+    """A fit with control-C at a line, counted from the start, that the modules of checkpoints execute."""
+    left, files = [line], {mgvbp.checkpoint.__file__, mgvbp.record.__file__}
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename not in files:
+            return None
+        if event == "line":
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        mgvbp.fit(**SHORT, checkpoint=path, every=1e9)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return left[0] <= 0
+
+
+SHORT = {
+    "log_likelihood": one_by_one(Density()),
+    "grad": lambda theta: WithGradient().value_and_grad(theta[None])[1][0],
+    "vectorized": False,
+    "dim": D,
+    "method": STEPS,
+    "estimator": "gradient",
+    "num_draws": 8,
+    "max_iterations": 2,
+}
+
+
+def test_interrupted_at_any_line(path, monkeypatch):
+    """Whatever it was doing then, the run goes on to the same end."""
+    monkeypatch.setattr(storage.os, "fsync", lambda descriptor: None)  # there is no power cut here
+    whole, line, lengths = mgvbp.fit(**SHORT), 1, set()
+    while interrupted(path, line):
+        if path.exists():
+            record = read_checkpoint(path)[1]
+            lengths.add((len(record.told), record.part is not None))
+            assert same(mgvbp.resume(path, SHORT["log_likelihood"], grad=SHORT["grad"]), whole)
+            path.unlink()
+        line += 1
+    assert lengths >= {(0, False), (1, False), (1, True), (2, False)}
+
+
 def test_an_iteration_is_gone_on_with_where_it_was(path, monkeypatch):
     """Draws of a long iteration are kept as they come, not only iterations."""
     monkeypatch.setattr("mgvbp.parallel.CHUNK", 1e-9)
@@ -301,7 +364,7 @@ def test_an_iteration_is_gone_on_with_where_it_was(path, monkeypatch):
     assert record.part.known.tolist() == [True] * 14 + [False] * 6
     counting = Counting(Density())
     posterior = mgvbp.resume(path, one_by_one(counting))
-    assert counting.draws == 1 + 6 + 40
+    assert counting.draws == 2 + 6 + 40
     assert same(posterior, mgvbp.fit(one_by_one(Density()), **settings))
 
 
@@ -392,7 +455,7 @@ def test_single_precision_is_known_again(path):
 
     def single(theta):
         terms = (np.cosh(theta - CENTRE)[:, None, :] * np.ones((1, 500, 1))).astype(np.float32)
-        return -terms.sum(axis=(1, 2)) / 500 * np.float32(1.0 + 1e-5 * (len(theta) == 1))
+        return -terms.sum(axis=(1, 2)) / 500 * np.float32(1.0 + 1e-5 * (len(theta) < 5))
 
     broken_off(path, 5, single)
     assert len(mgvbp.resume(path, single).trace) == 60
@@ -438,7 +501,7 @@ def test_all_settings_are_restored(name, path):
     first = mgvbp.fit(Density(), PRIORS["full"], checkpoint=path, **options)
     counting = Counting(Density())
     assert same(mgvbp.resume(path, counting), first)
-    assert counting.draws == 1
+    assert counting.draws == 2
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -546,11 +609,103 @@ def five():
 
 def test_another_model(saved):
     counting = Counting(lambda theta: Density()(theta) + 1e-4)
-    with pytest.raises(
-        InvalidInputError, match=r"run\.npz .*another model: its draw 1 had the log-likelihood -"
-    ):
+    with pytest.raises(InvalidInputError, match=r"run\.npz .*another model: a draw had the log-likelihood -"):
         mgvbp.resume(saved, counting)
-    assert counting.draws == 1
+    assert counting.draws == 2
+
+
+def test_another_gradient(path):
+    """With the same values, as that of a sign error."""
+    broken_off(path, 5, WithGradient())
+
+    class Other(WithGradient):
+        def value_and_grad(self, theta):
+            values, gradients = super().value_and_grad(theta)
+            return values, gradients * [1.0, 1.0, -1.0]
+
+    with pytest.raises(InvalidInputError, match=r"another model: a draw has other gradients"):
+        mgvbp.resume(path, Other())
+    assert len(mgvbp.resume(path, WithGradient()).trace) == 60
+
+
+def test_a_few_observations_of_many_changed(path):
+    """A large constant hides them in the values, not in the difference of two."""
+
+    def summed(y):
+        total, squares = y.sum(), (y**2).sum()
+        return lambda theta: (
+            -0.5 * (squares - 2.0 * total * theta[:, 0] + len(y) * theta[:, 0] ** 2) - 100.0 * len(y)
+        )
+
+    y = np.random.default_rng(0).standard_normal(200_000)
+    broken_off(path, 5, summed(y), dim=1)
+    other = y.copy()
+    other[:10] += 0.3
+    with pytest.raises(InvalidInputError, match=r"log-likelihoods of two draws were .* apart"):
+        mgvbp.resume(path, summed(other))
+    assert mgvbp.resume(path, lambda theta: summed(y)(theta) * (1.0 + 1e-13)).trace.lower_bound.size > 5
+
+
+class Flaky(Density):
+    """Fails some times, then works."""
+
+    def __init__(self, failures, found=None):
+        super().__init__()
+        self.failures, self.found = failures, found
+
+    def __call__(self, theta):
+        self.failures -= 1
+        if self.failures >= 0:
+            if self.found is None:
+                raise OSError("no network")
+            return np.full(len(theta), self.found)
+        return super().__call__(theta)
+
+
+@pytest.mark.parametrize("going", [{}, {"timeout": 60.0}])
+@pytest.mark.parametrize("found", [None, np.nan])
+def test_the_right_model_may_fail_once(going, found, saved):
+    whole = mgvbp.fit(Density(), dim=D, method=STEPS, num_draws=20)
+    assert same(mgvbp.resume(saved, Flaky(1, found), **going), whole)
+
+
+def test_a_model_that_fails_is_not_called_another(saved):
+    with pytest.raises(InvalidInputError, match=r"could not be evaluated .*: OSError: no network"):
+        mgvbp.resume(saved, Flaky(2), timeout=60.0)
+
+
+def test_a_random_log_likelihood(path):
+    """It cannot be known again by its values."""
+    rng = np.random.default_rng(3)
+
+    def noisy(theta):
+        return Density()(theta) + 0.1 * rng.standard_normal(len(theta))
+
+    broken_off(path, 5, noisy)
+    with pytest.raises(InvalidInputError, match=r"a random one, resume\(\.\.\., check=False\)"):
+        mgvbp.resume(path, noisy)
+    assert len(mgvbp.resume(path, noisy, check=False).trace) == 60
+    with pytest.raises(InvalidTypeError, match="check must be True or False"):
+        mgvbp.resume(path, noisy, check=0)
+
+
+def test_nothing_but_failures_is_no_reason_to_refuse(path, monkeypatch):
+    """A first iteration without a value shows no model, neither the right one nor another."""
+    monkeypatch.setattr("mgvbp.parallel.CHUNK", 1e-9)
+    calls = []
+
+    def log_density(theta):
+        calls.append(theta)
+        if len(calls) == 4:
+            raise Power
+        return np.nan
+
+    settings = {"dim": D, "method": STEPS, "num_draws": 20, "vectorized": False}
+    with pytest.raises(Power):
+        mgvbp.fit(log_density, checkpoint=path, **settings)
+    with pytest.warns(NonFiniteWarning):
+        posterior = mgvbp.resume(path, one_by_one(Density()))
+    assert posterior.trace.dropped[0] == 3
 
 
 def test_a_model_with_a_gradient(saved):
@@ -560,23 +715,53 @@ def test_a_model_with_a_gradient(saved):
 
 def test_a_model_without_its_gradient(path):
     mgvbp.fit(WithGradient(), dim=D, checkpoint=path)
-    with pytest.raises(InvalidInputError, match=r"1 derivatives; this one has 0|other draws"):
+    with pytest.raises(InvalidInputError, match="had a gradient, which is not in"):
         mgvbp.resume(path, Density())
 
 
+@pytest.mark.parametrize("vectorized", [True, False])
+def test_a_gradient_of_jax(path, vectorized):
+    jnp = pytest.importorskip("jax.numpy")
+
+    def function(theta):
+        return -jnp.cosh(theta - CENTRE).sum(axis=-1)
+
+    first = mgvbp.fit(function, dim=D, grad="jax", vectorized=vectorized, checkpoint=path)
+    assert same(mgvbp.resume(path, function, grad="jax"), first)
+    assert same(mgvbp.resume(path, mgvbp.from_jax(function)), first)
+    with pytest.raises(InvalidInputError, match="had a gradient, which is not in"):
+        mgvbp.resume(path, function)
+    with pytest.raises(InvalidInputError, match="grad"):
+        mgvbp.resume(path, function, grad="torch")
+
+
 def test_a_model_of_another_dimension(saved):
-    with pytest.raises(InvalidInputError, match=r"fails at its first draw, of dimension 3: ValueError"):
+    with pytest.raises(InvalidInputError, match=r"could not be evaluated .*, of dimension 3: ValueError"):
         mgvbp.resume(saved, lambda theta: -((theta - np.ones(4)) ** 2).sum(axis=1))
 
 
-def test_a_prior_of_another_dimension(saved):
-    with pytest.raises(InvalidInputError, match="4 parameters, but 3"):
-        mgvbp.resume(saved, Density(), Gaussian(variance=1.0, dim=4))
-
-
-def test_another_prior(saved):
-    with pytest.raises(InvalidInputError, match="other draws"):
+def test_a_prior_where_there_was_none(saved):
+    with pytest.raises(InvalidInputError, match=r"not the prior of .*, which had none"):
         mgvbp.resume(saved, Density(), Gaussian(np.ones(3), 2.0))
+
+
+OTHERS = {
+    "mean": Gaussian(np.zeros(3), np.array([1.0, 2.0, 3.0])),
+    "variance": Gaussian(np.ones(3), np.array([1.0, 2.0, 3.1])),
+    "family": PRIORS["full"],
+    "dimension": Gaussian(variance=1.0, dim=4),
+    "kind": Laplace(),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_prior(other, path):
+    """Also where it makes no difference to the draws that were told."""
+    settings = {"method": STEPS, "num_draws": 20, "initial_mean": np.zeros(3), "max_iterations": 1}
+    first = mgvbp.fit(Density(), PRIORS["diagonal"], checkpoint=path, **settings)
+    with pytest.raises(InvalidInputError, match=r"not the prior of .* is in the file: leave prior= out"):
+        mgvbp.resume(path, Density(), OTHERS[other])
+    assert same(mgvbp.resume(path, Density(), PRIORS["diagonal"]), first)
 
 
 def test_another_version(saved, monkeypatch):
@@ -625,7 +810,7 @@ def rewrite(path, settings=None, drop=(), header=None, **arrays):
     whole["settings"] |= settings or {}
     parts |= arrays
     parts["header"] = np.frombuffer(json.dumps(whole | (header or {})).encode(), dtype=np.uint8)
-    np.savez_compressed(path, **{name: part for name, part in parts.items() if name not in drop})
+    np.savez(path, **{name: part for name, part in parts.items() if name not in drop})
 
 
 GAUSSIAN = {"prior": {"gaussian": "prior", "family": "full"}}
@@ -633,6 +818,12 @@ WRONG = {
     "no settings": {"header": {"settings": None}},
     "no failures": {"header": {"failures": None}},
     "failures of another kind": {"header": {"failures": {"raised": "many"}}},
+    "failures negative": {"header": {"failures": {"raised": -1, "first_error": ""}}},
+    "failures infinite": {"header": {"failures": {"raised": float("inf"), "first_error": ""}}},
+    "failures false": {"header": {"failures": {"raised": False, "first_error": ""}}},
+    "failures enormous": {"header": {"failures": {"raised": 10**400, "first_error": ""}}},
+    "failures without words": {"header": {"failures": {"raised": 1, "first_error": 0}}},
+    "another part": {"more": np.zeros(3)},
     "failures by another name": {"header": {"failures": {"burnt": 1}}},
     "dimension of text": {"settings": {"dim": "3"}},
     "dimension nothing": {"settings": {"dim": None}},
@@ -693,6 +884,78 @@ WRONG = {
 }
 
 
+EMPTY = {
+    "drop": ["values"],
+    "sizes": np.zeros(0, np.int64),
+    "norms": np.zeros(0),
+}
+HUGE = {
+    "dimension": {"dim": 10**9, "family": "diagonal"},
+    "dimension of draws": {"dim": 10**7, "family": "diagonal", "num_draws": None},
+    "covariance": {"dim": 10**5},
+    "draws": {"num_draws": 10**9},
+    "starts": {"method": {"class": "Auto"}, "num_draws": None, "starts": 10**9},
+    "covariances of starts": {"dim": 1000, "method": {"class": "Auto"}, "num_draws": None, "starts": 10**4},
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_small_file_of_a_huge_run_is_refused(what, saved):
+    """Before anything of that size is made; and such a run is not begun."""
+    rewrite(saved, HUGE[what], **EMPTY)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match=r"run\.npz .*up to 268,435,456 numbers in"):
+            mgvbp.resume(saved, Density())
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_huge_run_is_not_begun(path):
+    with pytest.raises(InvalidInputError, match="up to 268,435,456 numbers in the covariance"):
+        mgvbp.fit(Density(), dim=20_000, checkpoint=path)
+    assert not path.exists()
+
+
+def test_draws_that_are_not_those_that_were_told(saved):
+    rewrite(saved, {"num_draws": 10**7})
+    with pytest.raises(FileFormatError, match="20 draws an iteration, and says 10000000"):
+        mgvbp.resume(saved, Density())
+
+
+def test_memory_that_does_not_suffice(saved, monkeypatch):
+    """For what the file says; a model that needs too much is another thing."""
+
+    def greedy(theta):
+        if len(theta) > 2:
+            raise MemoryError("an array of the model")
+        return Density()(theta)
+
+    with pytest.raises(MemoryError, match="an array of the model"):
+        mgvbp.resume(saved, greedy)
+
+    def conduct(*arguments):
+        raise MemoryError("Unable to allocate")
+
+    monkeypatch.setattr("mgvbp.fitting.conduct", conduct)
+    with pytest.raises(FileFormatError, match=r"run\.npz .*not fit into memory: Unable"):
+        mgvbp.resume(saved, Density())
+
+
+def test_a_file_that_is_small_by_compression(saved):
+    """Ours are not compressed: what they hold is no larger than they are."""
+    parts = contents(saved) | {"sizes": np.full(5, 10**6), "values": np.zeros(5 * 10**6)}
+    np.savez_compressed(saved, **parts)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="larger than they can be"):
+            mgvbp.resume(saved, Density())
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("damage", WRONG)
 def test_a_damaged_checkpoint_is_refused(damage, saved):
@@ -722,40 +985,39 @@ def test_other_sizes_of_iterations(saved):
 # --- files that cannot be written ---------------------------------------------------------------------
 
 
-def test_a_folder_in_its_place(path):
-    path.mkdir()
+def test_nowhere(tmp_path):
     with pytest.warns(
-        CheckpointWarning, match=r"could not be written, the run goes on: .*directory"
+        CheckpointWarning, match=r"could not be written, the run goes on: .*No such file"
     ) as caught:
-        posterior = broken_off(path, -1)
+        posterior = broken_off(tmp_path / "nowhere" / "run.npz", -1, every=0.0)
     assert len(caught) == 1
     assert same(posterior, mgvbp.fit(Density(), dim=D, method=STEPS, num_draws=20))
 
 
-def test_nowhere(tmp_path):
-    with pytest.warns(CheckpointWarning, match="No such file") as caught:
-        broken_off(tmp_path / "nowhere" / "run.npz", 3, every=0.0)
-    assert len(caught) == 1
+FAULTS = [OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO)]
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
-def test_a_disk_that_fails_for_a_while(code, path, monkeypatch):
+@pytest.mark.parametrize("error", [*FAULTS, MemoryError("Unable to allocate")], ids=str)
+def test_a_disk_that_fails_for_a_while(error, path, monkeypatch):
     """One warning, the file of before stays whole, and it is written again when the disk is well."""
-    written, write = [], np.savez_compressed
+    written, write = [], storage.write_archive
 
-    def savez_compressed(file, **arrays):
+    def write_archive(path, kind, meta, arrays, **options):
         written.append(len(arrays["sizes"]))
-        if 10 <= written[-1] < 50:
-            file.write(b"PK\x03\x04 and no more")
-            raise OSError(code, os.strerror(code))
-        write(file, **arrays)
+        with monkeypatch.context() as patch:
+            if 10 <= written[-1] < 50:
+                patch.setattr(storage.os, "fsync", fails)
+            write(path, kind, meta, arrays, **options)
+
+    def fails(descriptor):
+        raise error
 
     def after(iteration):
         told = len(read_checkpoint(path)[1].told)
         assert told == (iteration.iteration if not 10 <= iteration.iteration < 50 else 9)
 
-    monkeypatch.setattr(storage.np, "savez_compressed", savez_compressed)
-    with pytest.warns(CheckpointWarning, match=os.strerror(code)) as caught:
+    monkeypatch.setattr("mgvbp.checkpoint.write_archive", write_archive)
+    with pytest.warns(CheckpointWarning, match=f"the run goes on: .*{error.args[-1]}") as caught:
         mgvbp.fit(Density(), dim=D, method=STEPS, num_draws=20, checkpoint=path, every=0.0, callback=after)
     assert len(caught) == 1
     assert written == [*range(61), 60]
@@ -786,6 +1048,123 @@ def test_there_is_a_file_from_the_start(path):
     posterior = mgvbp.fit(first, dim=D, checkpoint=path)
     assert read_checkpoint(copies[0])[1].told == []
     assert same(mgvbp.resume(copies[0], Density()), posterior)
+
+
+def test_a_run_is_not_begun_where_there_is_one(path):
+    """Unfinished or not: hours of evaluations would be gone."""
+    for after in (5, -1):
+        broken_off(path, after)
+        before, counting = path.read_bytes(), Counting(Density())
+        iterations = 5 if after == 5 else 60
+        with pytest.raises(
+            InvalidInputError, match=rf"a checkpoint of {iterations} iterations at .*mgvbp\.resume\('"
+        ):
+            mgvbp.fit(counting, dim=D, checkpoint=path)
+        assert counting.draws == 0
+        assert path.read_bytes() == before
+        path.unlink()
+
+
+def test_nothing_else_is_overwritten(path):
+    path.write_text("a thesis")
+    for other in (path, path.parent, path.parent / ".." / path.parent.name):
+        with pytest.raises(InvalidInputError, match="something that is no checkpoint at"):
+            mgvbp.fit(Density(), dim=D, checkpoint=other)
+    assert path.read_text() == "a thesis"
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "a\0b"])
+def test_paths_that_are_none(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counting = Counting(Density())
+    with pytest.raises(InvalidInputError, match="checkpoint must be the path of a file"):
+        mgvbp.fit(counting, dim=D, checkpoint=name)
+    assert counting.draws == 0
+
+
+def test_a_write_makes_no_copy_of_all(path):
+    """With gradients the record can be most of the memory."""
+    options = {"dim": 20_000, "family": "diagonal", "method": STEPS, "num_draws": 10, "max_iterations": 20}
+    recorders = []
+
+    class Noted(Recorder):
+        def write(self):
+            recorders.append(self)
+            super().write()
+
+    class Quadratic:
+        def __call__(self, theta):
+            return -0.5 * (theta**2).sum(axis=1)
+
+        def value_and_grad(self, theta):
+            return self(theta), -theta
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mgvbp.fitting.Recorder", Noted)
+        mgvbp.fit(Quadratic(), checkpoint=path, **options)
+    size = 8 * 20 * 10 * 20_001
+    tracemalloc.start()
+    try:
+        recorders[-1].write()
+        assert tracemalloc.get_traced_memory()[1] < 0.2 * size
+    finally:
+        tracemalloc.stop()
+    assert size < path.stat().st_size < 1.01 * size
+
+
+def test_a_large_file_is_told_of_once(path, monkeypatch):
+    monkeypatch.setattr("mgvbp.checkpoint.LARGE", 10_000)
+    with pytest.warns(CheckpointWarning, match=r"has grown to .* GiB") as caught:
+        broken_off(path, -1, every=0.0)
+    assert len(caught) == 1
+
+
+def test_it_is_on_the_disk_before_it_has_the_name(path, monkeypatch):
+    """And then the name is, where the system can do that."""
+    events, fsync, replace = [], os.fsync, storage.Path.replace
+
+    def noted(descriptor):
+        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def renamed(self, target):
+        events.append("name")
+        return replace(self, target)
+
+    monkeypatch.setattr(storage.os, "fsync", noted)
+    monkeypatch.setattr(storage.Path, "replace", renamed)
+    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
+    assert events == ["file", "name", "folder"]
+
+    def no_folders(*arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(storage.os, "open", no_folders)
+    storage.write_archive(path, "thing", {}, {"x": np.ones(3)})
+    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_two_writers_of_one_file(path, monkeypatch):
+    """One writes while the other does: the last to end leaves its file, and nothing of the other's."""
+    fsync = os.fsync
+
+    def meanwhile(descriptor):
+        monkeypatch.setattr(storage.os, "fsync", fsync)
+        storage.write_archive(path, "thing", {}, {"x": np.arange(1000.0)}, compressed=False)
+        assert len(storage.read_archive(path, "thing", ["x"])[1]["x"]) == 1000
+
+    monkeypatch.setattr(storage.os, "fsync", meanwhile)
+    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
+    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_list_is_written_end_to_end(path):
+    parts = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))]
+    storage.write_archive(path, "thing", {}, {"x": parts}, compressed=False)
+    np.testing.assert_array_equal(
+        storage.read_archive(path, "thing", ["x"])[1]["x"], np.concatenate(parts), strict=True
+    )
 
 
 def test_writes_are_apart(path, monkeypatch):

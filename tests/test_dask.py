@@ -239,6 +239,7 @@ def test_a_worker_killed_half_way(client):
     with pytest.warns(MgvbpWarning, match="1 of 2 workers left the cluster"):
         posterior = mgvbp.fit(model, PRIOR, **options, callback=half_way)
     assert model.workers_lost == 1
+    assert posterior.failures == {"workers_lost": 1}
     assert posterior.stop_reason == undisturbed.stop_reason
     np.testing.assert_array_equal(posterior.trace.lower_bound, undisturbed.trace.lower_bound)
 
@@ -279,7 +280,7 @@ def test_shards_that_are_lost_for_good_end_the_run_with_what_it_has(client):
 
 
 def test_a_shard_that_kills_every_worker(client, monkeypatch):
-    monkeypatch.setattr("mgvbp.sharded.ATTEMPTS", 2)
+    monkeypatch.setattr("mgvbp.sharded.cluster.ATTEMPTS", 2)
 
     def deadly(theta, rows):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -320,3 +321,26 @@ def test_draws_through_joblib(client, tmp_path, monkeypatch, killed):
     assert there.failures == ({"workers_lost": 1} if killed else {})
     workers = {str(pid) for pid in client.run(os.getpid).values()}
     assert workers & {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_draw_that_hangs(client, tmp_path, monkeypatch):
+    """Dask evaluates in threads, where no alarm rings; the draw is given up twice and all others are there."""
+    monkeypatch.setattr("mgvbp.parallel.START_UP", 0.0)
+    home = os.getpid()
+
+    def log_density(theta):
+        time.sleep(0.01)
+        if os.getpid() != home and theta[0] > 1.8:
+            (tmp_path / f"{theta[0]!r} {time.monotonic()!r}").touch()
+            time.sleep(3600.0)
+        return -0.5 * float(theta @ theta)
+
+    options = {"vectorized": False, "dim": 3, "method": FAST, "num_draws": 60, "max_iterations": 2}
+    with joblib.parallel_config(backend="dask"), pytest.warns(mgvbp.NonFiniteWarning, match="timed out"):
+        posterior = mgvbp.fit(log_density, **options, n_jobs=2, timeout=0.5)
+    hung = {path.name.split()[0] for path in tmp_path.iterdir()}
+    assert 1 <= len(hung) <= 6
+    assert posterior.failures == {"timed_out": len(hung)}
+    assert posterior.trace.dropped.sum() == len(hung)
+    assert len(posterior.trace) == 2
+    assert len(client.ncores()) == 2

@@ -1,6 +1,8 @@
 """The engine of the experiments: what is stored and resumed, verdicts, and the report."""
 
 import csv
+import importlib.util
+import io
 import json
 import re
 import shutil
@@ -9,13 +11,14 @@ from functools import partial
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
 pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
 
 import mgvbp
 from mgvbp import cli, experiments
 from mgvbp.experiments import command, engine, mcmc
-from mgvbp.experiments.console import formatted
+from mgvbp.experiments.console import formatted, print_tables
 from mgvbp.experiments.report import Section, write_report
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table
 
@@ -117,6 +120,8 @@ def test_records_say_how_the_numbers_came_about(tmp_path):
     assert record["outcome"]["n_evaluations"] == 7
     assert record["seconds"] >= 0.0
     assert record["versions"]["mgvbp"] == mgvbp.__version__
+    here = {name for name in ("jax", "optax", "blackjax") if importlib.util.find_spec(name)}
+    assert here <= record["versions"].keys()
 
 
 def test_several_processes_give_the_same(tmp_path):
@@ -162,6 +167,15 @@ def test_numbers_on_the_page():
     assert formatted(-1234.5678, 2) == "-1,234.57"
     assert formatted(0.0, 3) == "0.000"
     assert formatted(1.2e-7, 3) == "1.2e-07"
+
+
+def test_numbers_in_a_file_are_whole():
+    """Where no terminal says how wide it is: twelve columns of seven digits."""
+    columns = {f"column {n}": 1.0 for n in range(12)}
+    wide = Table("t", "T", columns, [Row("a name", dict.fromkeys(columns, -1234567.0))], decimals=1)
+    file = io.StringIO()
+    print_tables(Console(file=file, width=80), [wide])
+    assert file.getvalue().count("-1,234,567.0") == 12
 
 
 # --- the report ---------------------------------------------------------------------------------------

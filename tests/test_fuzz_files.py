@@ -58,6 +58,21 @@ def test_each_mutation(mutation, images, path):
             fuzz.attempt(other, path)
 
 
+@pytest.mark.parametrize("kind", ["posterior failures", "checkpoint failures"])
+def test_every_field(kind, images, path):
+    """Each field of the header, and of those in it, is in turn everything that it should not be."""
+    parts, read = fuzz.members(images[kind]), mgvbp.load if "posterior" in kind else fuzz.resume
+    header = fuzz.header_of(parts)
+    assert header["failures"]["raised"] > 0
+    for fields in (header, header["failures"], header.get("settings", {})):
+        for name, before in list(fields.items()):
+            for value in fuzz.ATOMS:
+                fields[name] = value
+                data = fuzz.archive(parts | {"header.npy": fuzz.header_as_bytes(header)})
+                fuzz.outcome(read, data, path)
+            fields[name] = before
+
+
 @pytest.mark.parametrize("extent", [10**9, 10**12, 2**62])
 @pytest.mark.parametrize("description", ["<f8", "<U9", "|b1"])
 @pytest.mark.parametrize("kind", ["posterior full", "checkpoint full"])

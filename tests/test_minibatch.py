@@ -73,6 +73,43 @@ def test_a_batch_stands_for_all_data_without_bias(batch_size):
     np.testing.assert_allclose(model.value_and_grad(THETA)[1], expected[1], rtol=1e-12)
 
 
+# --- data --------------------------------------------------------------------------------------------
+
+
+def test_rows_of_pandas_go_by_position():
+    """After ``frame.sample(frac=1)`` the labels are shuffled: rows by label would meet those of another array."""
+    pd = pytest.importorskip("pandas")
+    order = np.random.default_rng(0).permutation(N)
+    shuffled = pd.Series(Y).iloc[order]
+    for ours in (
+        Minibatches(Linear(), X[order], shuffled, batch_size=10),
+        Minibatches(Linear(), pd.DataFrame(X).iloc[order], shuffled, batch_size=10),
+        Minibatches(Linear(), X[order].tolist(), list(Y[order]), batch_size=10),
+    ):
+        expected = Minibatches(Linear(), X[order], Y[order], batch_size=10)
+        np.testing.assert_array_equal(ours.at(3)(THETA), expected.at(3)(THETA))
+        np.testing.assert_array_equal(ours(THETA), expected(THETA))
+
+
+def test_lazy_data_stay_lazy(tmp_path):
+    """Only rows of batches are read: a memory map stays one, and rows without a length of their own will do."""
+
+    class Rows:
+        shape, read = X.shape, 0
+
+        def __getitem__(self, index):
+            self.read += len(X[index])
+            return X[index]
+
+    np.save(tmp_path / "y.npy", Y)
+    y, rows = np.load(tmp_path / "y.npy", mmap_mode="r"), Rows()
+    model = Minibatches(Linear(), rows, y, batch_size=10)
+    assert model.data[0] is rows
+    assert model.data[1] is y
+    np.testing.assert_array_equal(model.at(2)(THETA), batches().at(2)(THETA))
+    assert rows.read <= 10 + 8  # a batch, and what the check of the sum looks at
+
+
 # --- the scale cannot be wrong ------------------------------------------------------------------------
 
 
@@ -94,6 +131,63 @@ def test_a_sum_with_infinities_passes_the_check():
     assert (model.at(1)(THETA) == -np.inf).all()
 
 
+@pytest.mark.parametrize("part", [0, 1])
+def test_every_method_must_sum(part):
+    class Wrong(Linear):
+        def value_and_grad(self, theta, X, y):
+            found = list(super().value_and_grad(theta, X, y))
+            found[part] = found[part] / len(y)
+            return tuple(found)
+
+    model = batches(function=Wrong())
+    model(THETA)  # the values alone are sums
+    for function in (model.value_and_grad, model.at(1).value_and_grad):
+        with pytest.raises(InvalidInputError, match="value_and_grad does not sum over the rows"):
+            function(THETA)
+
+
+@pytest.mark.parametrize(("rest", "every"), [(0.0, 10), (np.nan, 2)])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_check_waits_for_rows_that_show_something(rest, every, seed):
+    """Most probes give 0, or no number, whatever the function does with its rows."""
+    y = np.where(np.arange(N) % every == every - 1, 1.0, rest)
+    model = Minibatches(lambda theta, y: (y * theta).mean(axis=1), y, rng=seed)
+
+    def many_calls():
+        for _ in range(200):
+            model(np.ones((2, 1)))
+
+    with pytest.raises(InvalidInputError, match="does not sum over the rows"):
+        many_calls()
+
+
+class Sums:
+    """Values −n and given gradients of n rows."""
+
+    def __init__(self, gradient):
+        self.gradient = gradient
+
+    def __call__(self, theta, x):
+        return np.full(len(theta), -float(len(x)))
+
+    def value_and_grad(self, theta, x):
+        return self(theta, x), self.gradient(theta, len(x))
+
+
+def test_the_check_waits_for_each_part():
+    """At zero the gradient shows nothing, though the value does."""
+    model = Minibatches(Sums(lambda theta, n: -theta), Y)
+    assert not model.value_and_grad(np.zeros((1, 1)))[1].any()
+    with pytest.raises(InvalidInputError, match="value_and_grad does not sum"):
+        model.value_and_grad(np.ones((1, 1)))
+
+
+def test_rounding_errors_pass_the_check():
+    """Beside a gradient of 10⁶ a row, 0.1 is what single precision may leave of a sum that is zero."""
+    model = Minibatches(Sums(lambda theta, n: np.array([[1e6 * n, 0.1 * (n == 4)]])), Y)
+    assert model.value_and_grad(np.zeros((1, 2)))[1].shape == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
@@ -103,6 +197,11 @@ def test_a_sum_with_infinities_passes_the_check():
         ((Linear(), X), {"batch_size": N + 1}, InvalidInputError, "only 103 rows"),
         ((Linear(), X), {"batch_size": 0}, InvalidInputError, "batch_size"),
         (("f", X), {}, InvalidTypeError, "function of draws and data"),
+        ((Linear(), X, None), {}, InvalidTypeError, "with a shape .*; got None"),
+        ((Linear(), np.array(5.0)), {}, InvalidTypeError, "with a shape"),
+        ((Linear(), (row for row in X)), {}, InvalidTypeError, "with a shape .*; got <generator"),
+        ((Linear(), {"X": X}), {}, InvalidTypeError, "with a shape"),
+        ((Linear(), [[1.0], [1.0, 2.0]]), {}, InvalidTypeError, "unequal lengths"),
     ],
 )
 def test_bad_input(arguments, options, error, message):
@@ -160,3 +259,44 @@ def test_auto_wants_the_same_function_at_every_iteration():
 def test_a_gradient_of_all_data_does_not_go_with_minibatches():
     with pytest.raises(InvalidInputError, match="value_and_grad"):
         mgvbp.fit(batches(20), PRIOR, method="mgvbp", grad=lambda theta: theta)
+
+
+# --- JAX ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_function_of_jax_in_batches(vectorized):
+    """Values and gradients are those of NumPy, to the last digits of float64; one compilation a size of batch."""
+    pytest.importorskip("jax")
+    traces = []
+
+    def one(theta, X, y):
+        traces.append(len(y))
+        return -0.5 * ((y - X @ theta) ** 2).sum() / NOISE
+
+    function = mgvbp.from_jax(Linear() if vectorized else one, vectorized=vectorized)
+    ours, expected = batches(20, function), batches(20)
+    for t in range(1, 2 * ours.num_batches):
+        for found, value in zip(
+            ours.at(t).value_and_grad(THETA), expected.at(t).value_and_grad(THETA), strict=True
+        ):
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(ours(THETA[:1]), expected(THETA[:1]), rtol=1e-12)
+    assert len(traces) <= 10
+    posterior = mgvbp.fit(ours, PRIOR, method="mgvbp", max_iterations=3)
+    assert posterior.estimator == "gradient"
+
+
+def test_a_function_of_jax_that_averages_is_refused():
+    pytest.importorskip("jax")
+    model = batches(20, mgvbp.from_jax(lambda theta, X, y: -((y - X @ theta) ** 2).mean()))
+    with pytest.raises(InvalidInputError, match="value_and_grad does not sum") as refused:
+        mgvbp.fit(model, PRIOR, method="mgvbp")
+    assert not hasattr(refused.value, "__notes__")  # it was not the user's function that raised
+
+
+def test_where_the_gradient_of_minibatches_comes_from():
+    pytest.importorskip("jax")
+    with pytest.raises(InvalidInputError, match=r"write Minibatches\(from_jax\(f\), X, y, \.\.\.\)"):
+        mgvbp.fit(batches(20), PRIOR, method="mgvbp", grad="jax")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import sparse, stats
 from scipy.special import expit, log_softmax, softmax
 
 import mgvbp
@@ -439,6 +439,19 @@ def test_torch_with_normal_noise_and_read_only_data(torch):
     assert network.on(rows, y).pointwise(network.initial[None]).shape == (1, N)
 
 
+def test_tensors_are_arrays(torch):
+    rows = torch.tensor(X, dtype=torch.float32)
+    network = networks.from_torch(torch.nn.Linear(4, 3), rows)
+    theta = network.initial[None]
+    target = network.on(rows, torch.tensor(Y), batch_size=10)
+    np.testing.assert_array_equal(target.at(2)(theta), network.on(X, Y, batch_size=10).at(2)(theta))
+    np.testing.assert_array_equal(
+        network.predict(torch.tensor(theta), rows).probabilities, network.predict(theta, X).probabilities
+    )
+    with pytest.raises(InvalidTypeError, match=r"X must be an array of numbers.*detach"):
+        network.on(rows.requires_grad_(), Y)
+
+
 def test_bad_modules(torch):
     with pytest.raises(InvalidTypeError, match=r"torch\.nn\.Module; got 'module'"):
         networks.from_torch("module", X)
@@ -473,10 +486,46 @@ def test_bad_data(jax):
                 function(draws, rows, y)
     with pytest.raises(InvalidInputError, match="X has non-finite entries"):
         network.on(np.where(X > 2.0, np.nan, X), Y)
+    with pytest.raises(InvalidInputError, match="X has non-finite entries"):
+        network.predict(theta, np.where(X > 2.0, np.nan, X))
+    with pytest.raises(InvalidInputError, match="posterior has non-finite entries"):
+        network.predict(np.full(15, np.nan), X)
+    for posterior in (None, "fit", object(), [[1.0], [1.0, 2.0]]):
+        with pytest.raises(InvalidTypeError, match="posterior must be a fit, the results of"):
+            network.predict(posterior, X)
     with pytest.raises(InvalidInputError, match="num_draws must be at least 1"):
         network.predict(Gaussian(variance=1.0, dim=15), X, num_draws=0)
     with pytest.raises(InvalidInputError, match=r"theta has shape \(10, 3\)"):
         network.predict(Gaussian(variance=1.0, dim=3), X, num_draws=10)
+
+
+def test_data_that_are_no_plain_arrays(jax):
+    network, theta = networks.dense([4, 3]), np.zeros((2, 15))
+    cases = [
+        (sparse.csr_array(X), Y, r"X is sparse; expected a dense array: X\.toarray\(\)"),
+        ([[1.0, 2.0], [3.0]], [0, 1], "X must be an array of numbers; got .*inhomogeneous"),
+        (np.ma.masked_greater(X, 2.0), Y, "X is a masked array"),
+        (X, np.ma.masked_greater(Y, 1), "y is a masked array"),
+        (X, [[0], [1, 2]], "y must be an array of numbers; got .*inhomogeneous"),
+    ]
+    for rows, y, message in cases:
+        for call in (lambda: network.on(rows, y), lambda: network(theta, rows, y)):  # noqa: B023
+            with pytest.raises(InvalidTypeError, match=message):
+                call()
+
+
+def test_rounded_responses_are_warned_of(jax):
+    """Near 10⁶ single precision has steps of 0.06; a large mean, a constant or double precision do not matter."""
+    y = 0.1 * RNG.standard_normal(N)
+    single, double = (
+        networks.dense([4, 1], likelihood=networks.normal(0.1), precision=precision)
+        for precision in ("single", "double")
+    )
+    with pytest.warns(mgvbp.MgvbpWarning, match=r"steps of 0\.062.*subtract the mean of y") as warned:
+        single.on(X, 1e6 + y)
+    assert warned[0].filename == __file__
+    for network, responses in ((single, y), (single, 10.0 + y), (single, np.ones(N)), (double, 1e6 + y)):
+        network.on(X, responses)  # warnings are errors here
 
 
 def test_bad_windows(jax):

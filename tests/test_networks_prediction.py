@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import softmax
 
-from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, networks
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, baselines, networks
 from mgvbp.networks import NormalPrediction, Prediction, base
 from mgvbp.networks.prediction import wilson
 
@@ -106,6 +106,21 @@ def test_predictions_of_a_posterior():
     np.testing.assert_allclose(network.predict(theta[0], X).probabilities, each[0], rtol=1e-10)
 
 
+def test_predictions_of_what_the_baselines_find():
+    pytest.importorskip("jax")
+    network = networks.dense([2, 3], precision="double")
+    draws, X = RNG.standard_normal((2, 5, network.dim)), RNG.standard_normal((7, 2))
+    expected = network.predict(draws.reshape(10, -1), X).probabilities
+    np.testing.assert_array_equal(network.predict(baselines.Chains(draws), X).probabilities, expected)
+    point = baselines.PointEstimate(draws[0, 0], np.zeros(1), 1)
+    single = network.predict(draws[0, 0], X).probabilities
+    np.testing.assert_array_equal(network.predict(point, X).probabilities, single)
+    np.testing.assert_array_equal(network.predict(draws[0, 0].tolist(), X).probabilities, single)
+    pd = pytest.importorskip("pandas")  # frames can be sampled, and are an array of draws here
+    frame = pd.DataFrame(draws.reshape(10, -1))
+    np.testing.assert_array_equal(network.predict(frame, X).probabilities, expected)
+
+
 def test_predictions_with_normal_noise(monkeypatch):
     pytest.importorskip("jax")
     network = networks.dense([2, 1], likelihood=networks.normal(), precision="double")
@@ -130,6 +145,8 @@ def test_bad_responses():
         ([0, 1], InvalidInputError, r"y has shape \(2,\); expected \(1,\)"),
         ([0.0], InvalidTypeError, "as integers"),
         (["up"], InvalidTypeError, "return_inverse"),
+        (np.ma.masked_equal([0], 0), InvalidTypeError, "masked"),
+        ([[0], [0, 1]], InvalidTypeError, "y must be an array of numbers"),
     ]:
         for function in (prediction.score, prediction.reliability, prediction.plot_reliability):
             with pytest.raises(kind, match=message):
@@ -138,6 +155,16 @@ def test_bad_responses():
         prediction.reliability([0], bins=0)
     with pytest.raises(InvalidInputError, match=r"y has shape \(3,\); expected \(1,\)"):
         NormalPrediction(np.zeros((2, 1)), np.ones(2)).score([1.0, 2.0, 3.0])
+
+
+def test_nothing_is_said_of_lost_rows():
+    """NaN would else count as the first class."""
+    lost = Prediction(np.array([[np.nan, np.nan], [-np.inf, 0.0]]), np.zeros(2))
+    for function in (lost.score, lost.reliability, lost.plot_reliability):
+        with pytest.raises(InvalidInputError, match="the probabilities of 1 rows are NaN"):
+            function([0, 1])
+    with pytest.raises(InvalidInputError, match="the means of 1 rows are NaN"):
+        NormalPrediction(np.array([[np.nan, 1.0]]), np.ones(1)).score([0.0, 1.0])
 
 
 def test_wilson_is_that_of_scipy():

@@ -2,10 +2,12 @@
 
 import errno
 import gc
+import io
 import json
 import os
 import pickle
 import tempfile
+import tracemalloc
 import warnings
 import zipfile
 from pathlib import Path
@@ -179,8 +181,9 @@ def test_a_target_that_is_the_approximation_itself(posteriors):
     """All weights are 1, to the last bit."""
     q = posteriors["full"]
     diagnosis = q.diagnose(log_density=q.log_density)
-    assert diagnosis[:2] == (0.0, 0.0)
-    assert diagnosis[3:] == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert (diagnosis.elbo, diagnosis.elbo_se) == (0.0, 0.0)
+    evidence = diagnosis.log_evidence, diagnosis.log_evidence_se
+    assert evidence == pytest.approx((0.0, 0.0), abs=1e-12)
     assert diagnosis.khat < 0.7
 
 
@@ -505,6 +508,29 @@ def huge(path):
         archive.writestr("more.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
 
 
+def twice(path):
+    """Two members of one name, which readers choose from as they like."""
+    member = io.BytesIO()
+    np.save(member, contents(path)["mean"] + 100.0)
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "a") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr("mean.npy", member.getvalue())
+
+
+def bomb(path, name):
+    """A member of 120 MB in 120 kB."""
+    row = contents(path)[name][0]
+    rewrite(path, drop=[name])
+    header = {"descr": "<f8", "fortran_order": False, "shape": (15 * 10**6 // row.size, *row.shape)}
+    with (
+        zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{name}.npy", "w") as file,
+    ):
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(15):
+            file.write(bytes(8 * 10**6))
+
+
 def entry(array, index, value):
     array = array.copy()
     array[index] = value
@@ -553,6 +579,24 @@ DAMAGE = {
     "error of the lower bound negative": lambda p: named(p, {"lower_bound_se": -0.1}),
     "error of the lower bound text": lambda p: named(p, {"lower_bound_se": "small"}),
     "lower bound nan": lambda p: named(p, {"lower_bound": float("nan")}),
+    "lower bound infinite": lambda p: named(p, {"lower_bound": float("inf")}),
+    "lower bound enormous": lambda p: named(p, {"lower_bound": 10**400}),
+    "lower bound true": lambda p: named(p, {"lower_bound": True}),
+    "gap enormous": lambda p: named(p, {"gap": 10**400}),
+    "gap true": lambda p: named(p, {"gap": True}),
+    "failures infinite": lambda p: named(p, {"failures": {"raised": float("inf")}}),
+    "failures negative": lambda p: named(p, {"failures": {"raised": -3}}),
+    "failures enormous": lambda p: named(p, {"failures": {"raised": 10**400}}),
+    "failures text": lambda p: named(p, {"failures": {"raised": "7"}}),
+    "failures unknown": lambda p: named(p, {"failures": {"burnt": 1}}),
+    "failures a number": lambda p: named(p, {"failures": 3}),
+    "first error": lambda p: named(p, {"failures": {"first_error": 1}}),
+    "stop reason a number": lambda p: named(p, {"stop_reason": 1}),
+    "method a list": lambda p: named(p, {"method": ["auto"]}),
+    "estimator null": lambda p: named(p, {"estimator": None}),
+    "blocks as sizes": lambda p: named(p, {"blocks": [10**9]}),
+    "another part": lambda p: rewrite(p, more=np.zeros(3)),
+    "a part twice": twice,
     "converged text": lambda p: named(p, {"converged": "false"}),
     "no gap": lambda p: without_key(p, "gap"),
     "no parameters": lambda p: without_key(p, "parameters"),
@@ -608,6 +652,31 @@ def test_damaged_file_is_refused(damage, saved):
         load(saved)
     assert isinstance(caught.value, ValueError)
     assert not saved.with_name("sprung").exists()
+
+
+@pytest.mark.parametrize("name", ["mean", "factor", "trace_gap"])
+def test_what_is_larger_than_its_header_says_is_not_read(name, saved, monkeypatch):
+    monkeypatch.setattr("mgvbp.loading.LARGEST_TRACE", 10**7)
+    bomb(saved, name)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="larger than they can be"):
+            load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_that_is_too_long_is_not_read(saved, monkeypatch):
+    monkeypatch.setattr("mgvbp.storage.LARGEST_HEADER", 100)
+    with pytest.raises(FileFormatError, match="header is too long"):
+        load(saved)
+
+
+def test_failures_are_in_the_file(saved):
+    failures = {"raised": 2, "timed_out": 3, "lost": 1, "workers_lost": 4}
+    rewrite(saved, header={"failures": failures})
+    assert load(saved).failures == failures
 
 
 def test_the_version_of_a_refused_file_is_named(saved):
@@ -698,13 +767,13 @@ def test_a_disk_that_is_full(posteriors, tmp_path, monkeypatch, exists, error):
     if exists:
         posteriors["full"].save(path)
 
-    def fails(file, **arrays):
-        file.write(b"PK\x03\x04 and no more")
+    def fails(descriptor):
         raise error
 
-    monkeypatch.setattr(np, "savez_compressed", fails)
-    with pytest.raises(type(error)):
-        posteriors["diagonal"].save(path)
+    with monkeypatch.context() as patch:
+        patch.setattr("mgvbp.storage.os.fsync", fails)
+        with pytest.raises(type(error)):
+            posteriors["diagonal"].save(path)
     assert [p.name for p in tmp_path.iterdir()] == (["p.npz"] if exists else [])
     if exists:
         assert same(load(path), posteriors["full"])

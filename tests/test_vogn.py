@@ -266,7 +266,7 @@ def ivon():
             try:
                 importlib.import_module(name)
             except ModuleNotFoundError:
-                pytest.skip(f"{name} is not installed: pip install torch ivon-opt")
+                pytest.skip(f"{name} is not installed: pip install 'mgvbp[peers]'")
     torch = importlib.import_module("torch")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # matrices this small gain nothing from more

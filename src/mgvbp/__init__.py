@@ -1,5 +1,7 @@
 """Gaussian posterior approximations of any model, from log-likelihood evaluations alone."""
 
+import typing as _typing
+
 from mgvbp import models as models
 from mgvbp import transforms as transforms
 from mgvbp.asynchronous import Asynchronous
@@ -27,6 +29,7 @@ from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.fitting import fit, resume
 from mgvbp.foreign import from_jax, from_numpyro, from_pymc
 from mgvbp.gaussian import Gaussian
+from mgvbp.ladder import FamilyComparison, compare_families
 from mgvbp.loading import load
 from mgvbp.marginal import Marginal
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
@@ -57,6 +60,7 @@ __all__ = [
     "DivergenceError",
     "EmpiricalFisher",
     "EvaluationError",
+    "FamilyComparison",
     "FileFormatError",
     "Full",
     "Gaussian",
@@ -83,6 +87,7 @@ __all__ = [
     "State",
     "Trace",
     "UnknownNameError",
+    "compare_families",
     "fit",
     "from_jax",
     "from_numpyro",
@@ -90,3 +95,22 @@ __all__ = [
     "load",
     "resume",
 ]
+
+if _typing.TYPE_CHECKING:
+    from mgvbp import baselines as baselines
+    from mgvbp import datasets as datasets
+    from mgvbp import networks as networks
+    from mgvbp import plots as plots
+    from mgvbp import report as report
+    from mgvbp import sklearn as sklearn
+    from mgvbp import volatility as volatility
+else:
+    _ON_DEMAND = ("baselines", "datasets", "networks", "plots", "report", "sklearn", "volatility")
+
+    def __getattr__(name: str) -> object:
+        """Subpackages that ``import mgvbp`` leaves out, to stay light, come when they are asked for."""
+        if name not in _ON_DEMAND:
+            raise AttributeError(f"module 'mgvbp' has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module(f"mgvbp.{name}")

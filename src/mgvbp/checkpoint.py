@@ -2,15 +2,19 @@
 
 A resumed run is told them again and, having arrived where it was, goes on: every method, judge and trace is restored
 bit for bit without knowing of files. What it costs is the arithmetic between evaluations, not the evaluations.
-Files are NumPy archives with a JSON header (`mgvbp.storage`), replaced as a whole.
+Files are NumPy archives with a JSON header (`mgvbp.storage`), not compressed and replaced as a whole.
+
+The record is kept in memory and on disk: 8 bytes a draw, and with gradients 8 (d + 1), or 8 (2 d + 1) with squares.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,51 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
-from mgvbp.encoding import check, decoded, encoded
-from mgvbp.errors import (
-    CheckpointWarning,
-    FileFormatError,
-    InvalidInputError,
-    InvalidTypeError,
-    MgvbpError,
-    warn_user,
-)
+from mgvbp.encoding import check_extent, encoded
+from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, InvalidTypeError, warn_user
 from mgvbp.parallel import Evaluate, Failures, Here, Pool
-from mgvbp.storage import DAMAGE, read_archive, write_archive
+from mgvbp.record import COLUMNS, Part, Record, Told, difference, read_checkpoint
+from mgvbp.storage import write_archive
 
-COLUMNS = ("values", "gradients", "squares")
-
-
-@dataclass
-class Part:
-    """An iteration that is not finished."""
-
-    norm: float
-    known: NDArray[np.bool_]
-    """The draws that were evaluated, (S,)."""
-    arrays: tuple[Array, ...] = ()
-    """What came of them; NaN for the others."""
-
-    def add(self, rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> None:
-        """Take the values of some draws."""
-        if not self.arrays:
-            self.arrays = tuple(np.full((len(self.known), *array.shape[1:]), np.nan) for array in arrays)
-        for whole, array in zip(self.arrays, arrays, strict=True):
-            whole[rows] = array
-        self.known[rows] = True
-
-
-@dataclass
-class Record:
-    """What a run was told so far."""
-
-    told: list[tuple[Array, ...]] = field(default_factory=list)
-    """For each iteration what `Problem.evaluate_at` returned."""
-    norms: list[float] = field(default_factory=list)
-    """The norm of each iteration's draws, by which a replay sees that it makes the same ones."""
-    failures: Failures = field(default_factory=Failures)
-    part: Part | None = None
+LARGE = 2**30
+"""Bytes of a file from which the user is told that it grows: all of it is written every time."""
 
 
 class Recorder:
@@ -77,7 +44,14 @@ class Recorder:
     settings : mapping
         What, besides the log-likelihood, `fit` was called with.
     record : Record, optional
-        What the run was told in an earlier life.
+        What the run was told in an earlier life; without one there must be nothing at ``path``.
+    compare : bool
+        Whether a replay asks the model for values that it was told.
+
+    Attributes
+    ----------
+    replaying : bool
+        Whether nothing was evaluated in this life.
     """
 
     def __init__(
@@ -86,20 +60,25 @@ class Recorder:
         every: float,
         settings: Mapping[str, Any],
         record: Record | None = None,
+        *,
+        compare: bool = True,
     ) -> None:
-        if not isinstance(path, str | PathLike):
-            raise InvalidTypeError(f"checkpoint must be the path of a file; got {path!r}")
+        self._path = _checked_path(path)
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
-        self._path, self._every = Path(path), float(every)
+        check_extent(settings)
+        if record is None:
+            _require_nothing(self._path)
+        self._every, self._compare = float(every), compare
         self._settings, self._arrays = encoded(settings)
         self._record = record or Record()
         self._written = time.monotonic()
-        self._warned = False
+        self._warned: set[str] = set()
+        self.replaying = True
 
     @property
-    def told(self) -> list[tuple[Array, ...]]:
-        """What each iteration so far was told."""
+    def told(self) -> list[Told]:
+        """The iterations so far."""
         return self._record.told
 
     @property
@@ -119,28 +98,32 @@ class Recorder:
             if iteration <= len(self.told):
                 self._recognise(iteration, theta, evaluate)
             else:
-                self.told.append(self._evaluated(iteration, theta, evaluate))
-                self._record.norms.append(float(np.linalg.norm(theta)))
+                found = self._evaluated(iteration, theta, evaluate)
+                # in one step: an interrupt finds the iteration told, or not
+                self.told.append(Told(found, float(np.linalg.norm(theta))))
                 self._record.part = None
                 self._write_in_time()
-            return self.told[iteration - 1]
+            return self.told[iteration - 1].arrays
 
         return remembered
 
     def _evaluated(self, iteration: int, theta: Array, evaluate: Here | Pool) -> tuple[Array, ...]:
         """Evaluate the draws that were not evaluated in an earlier life, and keep what comes as it comes."""
-        if self._record.part is not None:
+        part = self._record.unfinished
+        if part is None:
+            part = Part(iteration, float(np.linalg.norm(theta)), np.zeros(len(theta), bool))
+            self._record.part = part
+        else:
             self._recognise(iteration, theta, evaluate)
-        part = self._record.part = self._record.part or Part(
-            float(np.linalg.norm(theta)), np.zeros(len(theta), bool)
-        )
+        self.replaying = False
         missing = np.flatnonzero(~part.known)
         if len(missing) == 0:
             return part.arrays
 
         def observer(rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> None:
             part.add(missing[rows], arrays)
-            self._write_in_time()
+            if not part.known.all():  # else it is told in a moment
+                self._write_in_time()
 
         evaluate.observer = observer
         try:
@@ -152,43 +135,51 @@ class Recorder:
             return part.arrays
         return found
 
-    def _recognise(self, iteration: int, theta: Array, evaluate: Evaluate) -> None:
-        """Refuse a replay that makes other draws, or a model that has another value at the first draw."""
-        record = self._record
-        if iteration <= len(record.told):
-            (values, *derivatives), before = record.told[iteration - 1], record.norms[iteration - 1]
-        else:
-            assert record.part is not None
-            (values, *derivatives), before = record.part.arrays, record.part.norm
-        norm, shapes = float(np.linalg.norm(theta)), {part.shape for part in derivatives}
-        if values.shape != theta.shape[:1] or not shapes <= {theta.shape} or not _close(norm, before, 1e-6):
+    def _recognise(self, iteration: int, theta: Array, evaluate: Here | Pool) -> None:
+        """Refuse a replay that makes other draws, and another model."""
+        part = self._record.unfinished if iteration > len(self.told) else None
+        arrays, norm = (part.arrays, part.norm) if part else self.told[iteration - 1]
+        known = part.known if part else np.ones(len(arrays[0]), bool)
+        shapes = [theta.shape[:1], *(theta.shape for _ in arrays[1:])]
+        if [array.shape for array in arrays] != shapes or not math.isclose(
+            np.linalg.norm(theta), norm, rel_tol=1e-6
+        ):
             raise InvalidInputError(
                 f"{self._path} has other draws at iteration {iteration}: it is the checkpoint of another problem, or "
                 "was written on another platform, by another NumPy or SciPy"
             )
         if iteration > 1:
             return
-        finite = np.flatnonzero(np.isfinite(values))  # a draw without a value may have failed by accident
-        row = int(finite[0]) if len(finite) else 0
+        derivatives = COLUMNS.index(evaluate._needs)
+        if derivatives != len(arrays) - 1:
+            raise InvalidInputError(
+                f"{self._path} is the checkpoint of a model with {len(arrays) - 1} derivatives; this one has "
+                f"{derivatives}"
+            )
+        # draws without a value may have failed by accident; the difference of two knows no constant
+        rows = np.flatnonzero(known & np.isfinite(arrays[0]))[:2]
+        if self._compare and len(rows):
+            again = self._again(theta[rows], evaluate)
+            if otherwise := difference([array[rows] for array in arrays], again):
+                raise InvalidInputError(
+                    f"{self._path} is the checkpoint of another model: {otherwise}; if the log-likelihood is a "
+                    "random one, resume(..., check=False)"
+                )
+
+    def _again(self, theta: Array, evaluate: Here | Pool) -> tuple[Array, ...]:
+        """What the model has at draws that had a value, at the second attempt if need be."""
+        problem, needs = evaluate._problem, evaluate._needs
+        with suppress(Exception):
+            found = problem.evaluate_at(1, theta, needs)
+            if np.isfinite(found[0]).all():
+                return found
         try:
-            again, *more = evaluate(1, theta[row : row + 1])
+            return problem.evaluate_at(1, theta, needs)
         except Exception as error:
             raise InvalidInputError(
-                f"{self._path} is the checkpoint of another model: this one fails at its first draw, of dimension "
-                f"{theta.shape[1]}: {type(error).__name__}: {error}"
+                f"the model could not be evaluated at the first draws of {self._path}, of dimension {theta.shape[1]}: "
+                f"{type(error).__name__}: {error}"
             ) from error
-        if len(more) != len(derivatives):
-            raise InvalidInputError(
-                f"{self._path} is the checkpoint of a model with {len(derivatives)} derivatives; this one has "
-                f"{len(more)}"
-            )
-        # a sum in single precision is another one for a draw alone
-        single = (values.astype(np.float32) == values)[finite].all()
-        if not _close(float(again[0]), float(values[row]), 1e-3 if single else 1e-6):
-            raise InvalidInputError(
-                f"{self._path} is the checkpoint of another model: its draw {row + 1} had the log-likelihood "
-                f"{values[row]:.10g}, and has {again[0]:.10g} now"
-            )
 
     def _write_in_time(self) -> None:
         if time.monotonic() - self._written >= self._every:
@@ -196,69 +187,51 @@ class Recorder:
 
     def write(self) -> None:
         """Replace the file."""
-        record, unfinished = self._record, {}
-        told, norms = record.told, record.norms
-        if record.part is not None and record.part.arrays:
-            told, norms = [*told, record.part.arrays], [*norms, record.part.norm]
-            unfinished = {"known": record.part.known}
-        columns = {
-            name: np.concatenate(parts) for name, parts in zip(COLUMNS, zip(*told, strict=True), strict=False)
-        }
-        sizes = np.array([len(values) for values, *_ in told], dtype=np.int64)
+        meta = {"settings": self._settings, "failures": asdict(self.failures)}
         try:
             write_archive(
-                self._path,
-                "checkpoint",
-                {"settings": self._settings, "failures": asdict(self.failures)},
-                {"sizes": sizes, "norms": np.array(norms), **unfinished, **columns, **self._arrays},
+                self._path, "checkpoint", meta, {**self._record.arrays, **self._arrays}, compressed=False
             )
-        except OSError as error:
-            if not self._warned:
-                warn_user(f"the checkpoint could not be written, the run goes on: {error}", CheckpointWarning)
-            self._warned = True
+            size = self._path.stat().st_size
+        except (OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
+        else:
+            if size > LARGE:
+                self._warn(
+                    "size",
+                    f"the checkpoint has grown to {size / 2**30:.1f} GiB, which are in memory as well and written anew "
+                    f"every {self._every:g} s (every=)",
+                )
         self._written = time.monotonic()
 
+    def _warn(self, what: str, message: str) -> None:
+        """Warn, once of everything."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warn_user(message, CheckpointWarning)
 
-def _close(a: float, b: float, rtol: float) -> bool:
-    return math.isclose(a, b, rel_tol=rtol, abs_tol=1e-9) or a == b or (math.isnan(a) and math.isnan(b))
+
+def _checked_path(path: object) -> Path:
+    name = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"checkpoint must be the path of a file; got {path!r}")
+    if not Path(name).name or "\0" in name:
+        raise InvalidInputError(f"checkpoint must be the path of a file; got {path!r}")
+    return Path(name)
 
 
-def read_checkpoint(path: str | PathLike[str]) -> tuple[dict[str, Any], Record]:
-    """The settings and what was told, of a file that a `Recorder` wrote."""
-    header, arrays = read_archive(path, "checkpoint")
+def _require_nothing(path: Path) -> None:
+    """Refuse to begin a run where there is another one."""
     try:
-        settings = decoded(header["settings"], arrays)
-        check(settings)
-        sizes, norms = arrays["sizes"], arrays["norms"]
-        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < 1).any():
-            raise FileFormatError("the sizes of its iterations are no sizes")
-        if norms.dtype != np.float64 or norms.shape != sizes.shape:
-            raise FileFormatError("its iterations have no norms")
-        names = COLUMNS[: sum(name in arrays for name in COLUMNS)]
-        columns = [arrays[name] for name in names]
-        for name, column in zip(names, columns, strict=True):
-            shape = (math.fsum(sizes), *([] if name == "values" else [settings["dim"]]))
-            if column.dtype != np.float64 or column.shape != shape:
-                raise FileFormatError(f"its {name} are {column.dtype} {column.shape}")
-        if len(sizes) > 0 and not columns:
-            raise FileFormatError("it has no values")
-        splits = np.cumsum(sizes)[:-1]
-        told = list(zip(*(np.split(column, splits) for column in columns), strict=True)) if len(sizes) else []
-        record = Record(told, norms.tolist(), _failures(header["failures"]))
-        if "known" in arrays:
-            known, last = arrays["known"], record.told.pop()
-            if known.dtype != np.bool_ or known.shape != last[0].shape or not known.any():
-                raise FileFormatError("of its last iteration it is not known what is known")
-            record.part = Part(record.norms.pop(), known, last)
-        return settings, record
-    except (*DAMAGE, ArithmeticError, AttributeError, LookupError, MgvbpError) as error:
-        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
-
-
-def _failures(stored: Any) -> Failures:
-    failures = Failures(**stored)
-    for name, count in failures.counts.items():
-        positive_integer(count, name)
-    if not isinstance(failures.first_error, str):
-        raise FileFormatError("its failures are no failures")
-    return failures
+        free = not path.exists()
+    except OSError:  # what cannot be looked at cannot be written: there will be a warning
+        free = True
+    if free:
+        return
+    what, advice = "something that is no checkpoint", "choose another path, or delete it"
+    with suppress(FileFormatError, OSError):
+        number = len(read_checkpoint(path)[1].told)
+        what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
+        advice = f"mgvbp.resume({str(path)!r}, ...) goes on with it; delete it to begin anew"
+    raise InvalidInputError(f"there is {what} at {path}: {advice}")

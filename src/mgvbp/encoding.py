@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from mgvbp._linalg import Array
 from mgvbp.auto import Auto
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import EmpiricalFisher, Estimator, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Full
+from mgvbp.families import BlockDiagonal, Diagonal, Full, resolve_family
 from mgvbp.gaussian import Gaussian
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Method
 
@@ -21,8 +22,12 @@ PLAIN: dict[str, Callable[..., Any]] = {
     for kind in (Auto, EmpiricalFisher, Geodesic, Gradient, MGVB, MGVBP, QBVI, Regression, Score, VOGN)
 }
 """Classes of settings that their fields, all numbers or names, restore."""
+ARRAYS = ("initial_mean", "initial_variance", "starts", "prior_mean", "prior_factor")
+"""Arrays that settings may refer to."""
 LARGEST = 10**9
 """A dimension or number of draws or iterations beyond this is a damaged one."""
+LARGEST_RUN = 2**28
+"""Numbers (2 GiB) in the covariance, in an iteration's draws and in all starts of a run that a checkpoint can be of."""
 
 
 def encoded(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -68,7 +73,7 @@ def decoded(settings: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
         if "array" in value:
             return arrays[value["array"]]
         if "blocks" in value:
-            return _blocks(value["blocks"])
+            return stored_blocks(value["blocks"])
         if "gaussian" in value:
             mean, factor = (arrays[f"{value['gaussian']}_{part}"] for part in ("mean", "factor"))
             return _gaussian(mean, factor, decode(value["family"]))
@@ -82,7 +87,8 @@ def decoded(settings: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name: decode(value) for name, value in settings.items()}
 
 
-def _blocks(blocks: Any) -> BlockDiagonal:
+def stored_blocks(blocks: Any) -> BlockDiagonal:
+    """Blocks of a header."""
     # numbers would be sizes, and a few bytes can name a size that fills the memory
     if not isinstance(blocks, list) or not all(isinstance(block, list) for block in blocks):
         raise FileFormatError("its blocks are no lists of indices")
@@ -114,7 +120,7 @@ def check(settings: Mapping[str, Any]) -> None:
         return isinstance(value, np.ndarray) and value.dtype == np.float64
 
     def place(value: Any) -> bool:
-        return value is None or isinstance(value, int | float) or array(value)
+        return value is None or array(value) or (isinstance(value, int | float) and math.isfinite(value))
 
     def limit(value: Any) -> bool:
         return value is None or (type(value) is int and value > 0)
@@ -126,6 +132,7 @@ def check(settings: Mapping[str, Any]) -> None:
         "version": text,
         "dim": count,
         "vectorized": lambda value: isinstance(value, bool),
+        "gradient": lambda value: isinstance(value, bool),
         "prior": lambda value: value is None or of_this_dimension(value, Gaussian),
         "other_prior": text,
         "method": lambda value: isinstance(value, str | Auto | Method),
@@ -145,3 +152,21 @@ def check(settings: Mapping[str, Any]) -> None:
     for name, is_valid in valid.items():
         if not is_valid(settings[name]):
             raise FileFormatError(f"{name} cannot be {settings[name]!r}")
+    check_extent(settings)
+
+
+def check_extent(settings: Mapping[str, Any]) -> None:
+    """Refuse a run beyond `LARGEST_RUN`: a few bytes can describe one that fills the memory."""
+    dim, draws, starts = (settings[name] for name in ("dim", "num_draws", "starts"))
+    covariance = math.prod(resolve_family(settings["family"], dim).shape)
+    extents = {
+        "the covariance": covariance,
+        "the draws of an iteration": dim * (int(draws) if isinstance(draws, int | np.integer) else 100),
+        "the starts": (int(starts) if isinstance(starts, int | np.integer) else 1)
+        * (covariance + dim + 1000),
+    }
+    for what, numbers in extents.items():
+        if numbers > LARGEST_RUN:
+            raise InvalidInputError(
+                f"a checkpoint is for runs with up to {LARGEST_RUN:,} numbers in {what}; this one has {numbers:,}"
+            )

@@ -81,7 +81,7 @@ class ScaleWarning(MgvbpWarning):
 
 
 class CheckpointWarning(MgvbpWarning):
-    """A checkpoint could not be written; the run goes on."""
+    """A checkpoint could not be written, or has grown large; the run goes on."""
 
 
 def warn_user(message: str, category: type[MgvbpWarning]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from mgvbp._linalg import Array
 from mgvbp.checkpoint import Recorder
 from mgvbp.errors import InvalidTypeError
 from mgvbp.loop import AskTell, Callback, Iteration, Judge, Run, run
-from mgvbp.parallel import Failures, Pool, evaluator
+from mgvbp.parallel import Evaluate, Failures, Pool, evaluator
 from mgvbp.problem import Needs, Problem
 from mgvbp.progress import progress_bar
 
@@ -38,14 +39,19 @@ class Execution:
     ) -> tuple[Run, Failures]:
         """Run the loop; returns how it ended and which evaluations failed."""
         total = None if max_iterations == float("inf") else int(max_iterations)
+        before = _workers_lost(problem)
         with ExitStack() as stack:
             report = stack.enter_context(progress_bar(self.progress, total))
             evaluate = pool = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout))
+            failures = pool.failures if isinstance(pool, Pool) else Failures()
             if self.recorder is not None:
-                evaluate = self.recorder.recording(evaluate)
+                evaluate, failures = self.recorder.recording(evaluate), self.recorder.failures
                 stack.callback(self.recorder.write)
+            if isinstance(pool, Pool):
+                evaluate = _announced(evaluate, pool)
             outcome = run(optimizer, evaluate, judge, max_iterations, max_evaluations, self._callback, report)
-        return outcome, pool.failures if isinstance(pool, Pool) else Failures()
+            failures.workers_lost += _workers_lost(problem) - before
+        return outcome, failures
 
     @property
     def _callback(self) -> Callback | None:
@@ -58,3 +64,18 @@ class Execution:
             return iteration.iteration > seen and callback(iteration)
 
         return for_new_ones
+
+
+def _announced(evaluate: Evaluate, pool: Pool) -> Evaluate:
+    """``evaluate``, before which the pool hears how many draws the iteration has: a resumed run asks for the rest."""
+
+    def announced(iteration: int, theta: Array) -> tuple[Array, ...]:
+        pool.draws = len(theta)
+        return evaluate(iteration, theta)
+
+    return announced
+
+
+def _workers_lost(problem: Problem) -> int:
+    """Workers that a `mgvbp.ShardedLikelihood` has lost so far."""
+    return int(getattr(problem.log_likelihood, "workers_lost", 0))

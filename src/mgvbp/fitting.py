@@ -13,19 +13,22 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.auto import Auto
-from mgvbp.checkpoint import Recorder, read_checkpoint
-from mgvbp.checks import as_floats, as_key, one_of, positive_integer
+from mgvbp.checkpoint import Recorder
+from mgvbp.checks import as_floats, as_key, one_of, positive_integer, true_or_false
 from mgvbp.conduct import Settings, conduct
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import Estimator
 from mgvbp.execution import Execution
 from mgvbp.families import Family, resolve_family
-from mgvbp.foreign import from_jax
+from mgvbp.foreign import JaxLikelihood, from_jax
 from mgvbp.gaussian import Gaussian
+from mgvbp.gradient_check import check_gradient
 from mgvbp.loop import Callback
 from mgvbp.methods import Method
+from mgvbp.optimizer import STREAM, initial_frame
 from mgvbp.posterior import Posterior
 from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
+from mgvbp.record import read_checkpoint
 
 
 def fit(
@@ -94,6 +97,7 @@ def fit(
     grad : callable or "jax", optional
         The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
         a function that JAX can differentiate (`from_jax`). Models with a method ``value_and_grad`` bring their own.
+        A function is compared with differences of ``log_likelihood`` first: four evaluations, which are not counted.
     rng : int or numpy.random.Generator
     n_jobs : int, optional
         Workers that evaluate draws, through joblib: −1 for one a core; by default what `joblib.parallel_config` says,
@@ -103,7 +107,8 @@ def fit(
     timeout : float, optional
         Seconds after which the evaluation of a draw has failed.
     checkpoint : path, optional
-        Record the run in this file, from which `mgvbp.resume` continues it.
+        Record the run in this file, from which `mgvbp.resume` continues it; there must be none yet. All values that the
+        run was told stay in memory and are in the file: with gradients S (d + 1) numbers an iteration.
     every : float
         Seconds between two writes of the checkpoint.
     progress : bool
@@ -143,13 +148,12 @@ def fit(
     named = agreed_parameters(log_likelihood, prior) is not None
     if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
-    if isinstance(grad, str):
-        one_of(grad, ["jax"], "grad", " or a function")
-        log_likelihood, grad, vectorized = from_jax(log_likelihood, vectorized=vectorized), None, True
     dim = 0 if dim is None else positive_integer(dim, "dim")
-    problem = Problem(log_likelihood, prior, dim, vectorized, grad)
+    problem = posed(log_likelihood, prior, dim, vectorized, grad)
     if isinstance(method, str) and method == "auto":
         method = Auto() if tol is None else Auto(tol)
+    if isinstance(method, Auto) and estimator == "gradient":
+        problem.require("gradients")
     settings = Settings(
         method=method,
         family=resolve_family(family, problem.dim, problem.labels),
@@ -163,8 +167,15 @@ def fit(
         starts=starts,
         rng=as_key(rng),
     )
-    recorder = None if checkpoint is None else Recorder(checkpoint, every, recorded(problem, settings))
-    return conduct(problem, settings, Execution(n_jobs, timeout, progress, callback, recorder))
+    recorder = None
+    if checkpoint is not None:
+        recorder = Recorder(checkpoint, every, recorded(problem, settings, vectorized))
+    execution = Execution(n_jobs, timeout, progress, callback, recorder)
+    if problem.grad is not None and timeout is None:  # a function that may hang is left to the workers
+        mean, factor, *_ = initial_frame(settings.family, prior, initial_mean, initial_variance)
+        q = Gaussian.from_factor(mean, factor, settings.family)
+        check_gradient(problem, q, np.random.default_rng((*settings.rng, STREAM)))
+    return conduct(problem, settings, execution)
 
 
 def resume(
@@ -172,10 +183,11 @@ def resume(
     log_likelihood: LogLikelihood,
     prior: Prior | None = None,
     *,
-    grad: Callable[[Array], Any] | None = None,
+    grad: Callable[[Array], Any] | str | None = None,
     n_jobs: int | None = None,
     timeout: float | None = None,
     every: float = 60.0,
+    check: bool = True,
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Posterior:
@@ -189,9 +201,12 @@ def resume(
     path : path
         Written by ``fit(..., checkpoint=path)``; recording goes on in it.
     log_likelihood : callable
-        The same as before. It is asked for a value of the first draw again; another value is refused.
+        The same as before. It is asked for the values, and derivatives, of two of the first draws again; others are
+        refused.
     prior : optional
         The same as before, if it was not a Gaussian: those are in the file.
+    check : bool
+        False for a log-likelihood that is random, which cannot be known again by its values.
     grad, n_jobs, timeout, every, progress, callback
         As for `fit`.
 
@@ -216,7 +231,8 @@ def resume(
     """
     stored, told = read_checkpoint(path)
     try:
-        known = {name: stored.pop(name) for name in ("version", "dim", "vectorized", "prior", "other_prior")}
+        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior")
+        known = {name: stored.pop(name) for name in names}
         settings = Settings(**{**stored, "rng": tuple(stored["rng"])})
     except (KeyError, TypeError) as error:
         raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
@@ -228,20 +244,64 @@ def resume(
         raise InvalidInputError(
             f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
         )
-    problem = Problem(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
+    if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
+        had = "a Gaussian one, which is in the file" if known["prior"] else "none"
+        raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
+    problem = posed(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
+    if known["gradient"] and not problem.has_gradient:
+        raise InvalidInputError(
+            f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
+        )
     if isinstance(settings.family, str):
         settings = replace(settings, family=resolve_family(settings.family, problem.dim))
-    recorder = Recorder(path, every, recorded(problem, settings), told)
-    return conduct(problem, settings, Execution(n_jobs, timeout, progress, callback, recorder))
+    recorder = Recorder(
+        path,
+        every,
+        recorded(problem, settings, known["vectorized"]),
+        told,
+        compare=true_or_false(check, "check"),
+    )
+    try:
+        return conduct(problem, settings, Execution(n_jobs, timeout, progress, callback, recorder))
+    except MemoryError as error:
+        if recorder.replaying:
+            raise FileFormatError(f"{path} is of a run that does not fit into memory: {error}") from error
+        raise
 
 
-def recorded(problem: Problem, settings: Settings) -> dict[str, Any]:
+def _same(given: Prior | None, stored: Gaussian | None) -> bool:
+    """Whether a prior is the one of a file, or left out."""
+    if given is None or stored is None:
+        return given is None
+    return isinstance(given, Gaussian) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=0.0)
+        for a, b in ((given.mean, stored.mean), (given.factor, stored.factor))
+    )
+
+
+def posed(
+    log_likelihood: LogLikelihood,
+    prior: Prior | None,
+    dim: int,
+    vectorized: bool,
+    grad: Callable[[Array], Any] | str | None,
+) -> Problem:
+    """The problem; functions of JAX, whatever they were before, take all draws at once."""
+    if isinstance(grad, str):
+        one_of(grad, ["jax"], "grad", " or a function")
+        log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
+    vectorized = vectorized or isinstance(log_likelihood, JaxLikelihood)
+    return Problem(log_likelihood, prior, dim, vectorized, grad)
+
+
+def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str, Any]:
     """What a checkpoint has to know, besides the log-likelihood, to repeat a fit."""
     gaussian = isinstance(problem.prior, Gaussian)
     return {
         "version": version("mgvbp"),
         "dim": problem.dim,
-        "vectorized": problem.vectorized,
+        "vectorized": vectorized,
+        "gradient": problem.has_gradient,
         "prior": problem.prior if gaussian else None,
         "other_prior": "" if gaussian or problem.prior is None else type(problem.prior).__name__,
         **{field.name: getattr(settings, field.name) for field in fields(settings)},

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from mgvbp.checks import positive_integer
+from mgvbp.encoding import stored_blocks
 from mgvbp.errors import FileFormatError, MgvbpError
-from mgvbp.families import BlockDiagonal, resolve_family
+from mgvbp.families import Family, resolve_family
+from mgvbp.parallel import Failures
 from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
-from mgvbp.storage import DAMAGE, read_archive
+from mgvbp.storage import DAMAGE, count, read_archive
 from mgvbp.trace import TRACE_DTYPES, Trace
+
+ARRAYS = ("mean", "factor", *(f"trace_{name}" for name in TRACE_DTYPES))
+FAILURES = {field.name for field in fields(Failures)} - {"first_error"}
+LARGEST_TRACE = 2**30
+"""Bytes of a trace, which has a hundred an iteration."""
 
 
 def load(path: str | PathLike[str]) -> Posterior:
@@ -35,10 +43,9 @@ def load(path: str | PathLike[str]) -> Posterior:
     >>> bool(again.lower_bound == posterior.lower_bound)
     True
     """
-    header, arrays = read_archive(path, "posterior")
+    header, arrays = read_archive(path, "posterior", ARRAYS, _size)
     try:
-        blocks = header["blocks"]
-        family = resolve_family(BlockDiagonal(blocks) if blocks else header["family"], len(arrays["mean"]))
+        family = _family(header, len(arrays["mean"]))
         mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
         factor = np.asfortranarray(_checked(arrays["factor"], "float64", family.shape))
         if not (family.diagonal(factor) > 0.0).all():
@@ -50,28 +57,40 @@ def load(path: str | PathLike[str]) -> Posterior:
             name: _checked(arrays[f"trace_{name}"], dtype, length, finite=name not in MAY_BE_INFINITE)
             for name, dtype in TRACE_DTYPES.items()
         }
-        if not isinstance(header["converged"], bool) or math.isnan(header["lower_bound"]):
-            raise FileFormatError("the header has wrong values")
+        if not isinstance(header["converged"], bool):
+            raise FileFormatError("the header does not say whether the run converged")
         return Posterior(
             mean,
             factor,
             family,
-            lower_bound=float(header["lower_bound"]),
+            lower_bound=_bound(header["lower_bound"]),
             # files of earlier versions have none
             lower_bound_se=_error(header.get("lower_bound_se"), "error of the lower bound"),
             converged=header["converged"],
-            stop_reason=str(header["stop_reason"]),
+            stop_reason=_text(header["stop_reason"]),
             trace=Trace(**columns),
-            method=str(header["method"]),
-            estimator=str(header["estimator"]),
+            method=_text(header["method"]),
+            estimator=_text(header["estimator"]),
             gap=_error(header["gap"], "gap"),
             gap_se=_error(header["gap_se"], "gap's error"),
-            failures={str(name): int(count) for name, count in header.get("failures", {}).items()},
+            failures=_failures(header.get("failures", {})),
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )
-    except (*DAMAGE, AttributeError, MgvbpError) as error:
+    except (*DAMAGE, MgvbpError) as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
+
+
+def _family(header: dict[str, Any], dim: int) -> Family:
+    blocks = header["blocks"]
+    return resolve_family(stored_blocks(blocks) if blocks else header["family"], dim)
+
+
+def _size(header: dict[str, Any]) -> int:
+    """Bytes of arrays that a posterior with these labels and this family has, at most."""
+    labels = header["labels"]
+    family = _family(header, len(labels) if isinstance(labels, list) else 0)
+    return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
 
 
 MAY_BE_INFINITE = ("phase", "lower_bound", "smoothed", "gap", "noise", "radius")
@@ -102,7 +121,29 @@ def _labels(labels: Any, dim: int) -> list[str]:
     return list(labels)
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise FileFormatError(f"the header has {str(value)[:100]} where a text should be")
+    return value
+
+
+def _bound(value: Any) -> float:
+    """The lower bound: a number, or −∞ of a run that was stopped before it had one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) < math.inf:
+        raise FileFormatError(f"the lower bound cannot be {str(value)[:100]}")
+    return float(value)
+
+
 def _error(value: Any, name: str) -> float | None:
-    if value is None or (isinstance(value, int | float) and value >= 0.0):
-        return value
-    raise FileFormatError(f"the {name} cannot be {value!r}")
+    """The error or gap of such a number; infinite of a run that was stopped before it had one."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) >= 0.0:
+        raise FileFormatError(f"the {name} cannot be {str(value)[:100]}")
+    return float(value)
+
+
+def _failures(stored: Any) -> dict[str, int]:
+    if unknown := set(stored) - FAILURES:
+        raise FileFormatError(f"no evaluation fails by {sorted(unknown)[0][:100]!r}")
+    return {name: count(number, name) for name, number in stored.items()}

@@ -115,11 +115,11 @@ def run(
 ) -> Run:
     """Iterate until the judge, the callback or a limit says stop.
 
-    An interrupt (control-C), or a breakdown after the first iteration, ends the run with what is there.
+    An interrupt (control-C), or a breakdown after some value was finite, ends the run with what is there.
     """
     rows: list[tuple[float | int | str, ...]] = []
     verdict: Verdict | None = None
-    reason, evaluations = "", 0
+    reason, evaluations, finite = "", 0, 0
     try:
         while not reason:
             q = optimizer.gaussian
@@ -128,6 +128,7 @@ def run(
             evaluation = evaluate(t, theta)
             evaluations += len(theta)
             info = optimizer.tell(*evaluation)
+            finite += len(theta) - info.dropped
             verdict = judge(t, q, info)
             rows.append(_row(info, verdict.smoothed, evaluations))
             report(t, verdict.smoothed, evaluations)
@@ -145,7 +146,7 @@ def run(
             raise
         reason = "interrupted"
     except DivergenceError as error:
-        if verdict is None:
+        if verdict is None or finite == 0:
             raise
         rows[-1] = _row(info, verdict.smoothed, evaluations)
         reason = f"broke down: {error}"

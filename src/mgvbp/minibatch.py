@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +31,13 @@ class Minibatches:
     ----------
     log_likelihood : callable
         ``log_likelihood(theta, *batch)``, with draws (S, d) and some rows of each array of data -> (S,): the *sum*
-        over the rows, which is checked on four rows at the first call. Methods ``value_and_grad`` and
-        ``value_grad_and_squares`` with the same arguments, as `mgvbp.networks.Network` has them, bring derivatives.
+        over the rows. A function that averages, or has a prior in it, is refused at its first call, which compares
+        four random rows with two and two. Methods ``value_and_grad`` and ``value_grad_and_squares`` with the same
+        arguments, as `mgvbp.networks.Network` and `mgvbp.from_jax` have them, bring derivatives.
     *data : arrays
-        Of the same length N, one row an observation: anything with a length that takes an array of indices, a
-        memory map for one.
+        Of the same length N, one row an observation. Lists, and series and frames of pandas, become NumPy arrays;
+        anything else with a ``shape`` stays what it is, a memory map for one, if its first axis takes slices and
+        sorted arrays of row numbers.
     batch_size : int, optional
         B, by default N. Where it does not divide N, all batches of an epoch are a little smaller: a small last
         one would be noise with the weight of all others.
@@ -69,16 +72,19 @@ class Minibatches:
             )
         if not data:
             raise InvalidInputError("give the data after the function: Minibatches(log_likelihood, X, y)")
-        lengths = [len(array) for array in data]
+        arrays = tuple(as_indexed(array) for array in data)
+        lengths = [array.shape[0] for array in arrays]
         if len(set(lengths)) > 1:
             raise InvalidInputError(f"the arrays of data differ in length: {', '.join(map(str, lengths))}")
         self.num_rows = positive_integer(lengths[0], "the number of rows")
         self.batch_size = self.num_rows if batch_size is None else positive_integer(batch_size, "batch_size")
         if self.batch_size > self.num_rows:
             raise InvalidInputError(f"batch_size is {batch_size}, but there are only {self.num_rows} rows")
-        self.log_likelihood, self.data, self.key = log_likelihood, data, as_key(rng)
+        self.log_likelihood, self.data, self.key = log_likelihood, arrays, as_key(rng)
         self._epoch: tuple[int, NDArray[np.int64]] | None = None
-        self._checked = self.num_rows < 2 or getattr(log_likelihood, "sums_over_rows", False)
+        self._probes = np.random.default_rng(self.key)
+        known = self.num_rows < 2 or getattr(log_likelihood, "sums_over_rows", False)
+        self._unchecked = set() if known else {"__call__", *DERIVATIVES}
 
     @property
     def num_batches(self) -> int:
@@ -107,9 +113,11 @@ class Minibatches:
 
     def evaluate(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
         """What the method ``name`` of the function gives for some rows of data."""
-        if not self._checked:
-            self._check(theta)
-            self._checked = True
+        if name in self._unchecked and self._seen_to_sum(name, theta):
+            self._unchecked.discard(name)  # by another thread, it may be gone
+        return self._parts(name, theta, data)
+
+    def _parts(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
         method = self.log_likelihood if name == "__call__" else getattr(self.log_likelihood, name)
         found = method(theta, *data)
         return tuple(np.asarray(part) for part in (found if name in DERIVATIVES else (found,)))
@@ -125,20 +133,48 @@ class Minibatches:
             self._epoch = epoch, np.random.default_rng((*self.key, epoch)).permutation(self.num_rows)
         return self._epoch[1]
 
-    def _check(self, theta: Array) -> None:
-        half, all_ = min(PROBES, self.num_rows) // 2, min(PROBES, self.num_rows)
-        whole, first, second = (
-            np.asarray(self.log_likelihood(theta, *(array[rows] for array in self.data)))
-            for rows in (slice(0, all_), slice(0, half), slice(half, all_))
+    def _seen_to_sum(self, name: str, theta: Array) -> bool:
+        """Whether a method was seen to sum over random rows; raise if it does not.
+
+        Zeros and infinities show nothing, and results of a wrong shape are for the caller to refuse.
+        """
+        rows = np.sort(self._probes.choice(self.num_rows, min(PROBES, self.num_rows), replace=False))
+        half = len(rows) // 2
+        probed = [
+            self._parts(name, theta, tuple(array[some] for array in self.data))
+            for some in (rows, rows[:half], rows[half:])
+        ]
+        seen = []
+        for whole, first, second in zip(*probed, strict=True):
+            if not whole.shape == first.shape == second.shape:
+                return False
+            with np.errstate(invalid="ignore"):
+                size = np.abs(first) + np.abs(second)
+                rounding = 1e-6 * (1.0 + np.max(size, where=np.isfinite(size), initial=0.0))
+                off = np.abs(whole - first - second) > 1e-3 * size + rounding
+            if np.any(off):
+                where = np.unravel_index(np.argmax(off), off.shape)
+                raise InvalidInputError(
+                    f"{'log_likelihood' if name == '__call__' else name} does not sum over the rows of a batch: "
+                    f"{whole[where]:.6g} for {len(rows)} rows, but {first[where]:.6g} and {second[where]:.6g} for its "
+                    "halves. It must not average or scale: Minibatches does"
+                )
+            seen.append(np.any(np.isfinite(size) & (size > 10.0 * rounding)))
+        return all(seen)
+
+
+def as_indexed(array: Any) -> Any:
+    """``array`` as something whose rows have numbers: those of pandas have labels."""
+    if isinstance(array, (list, tuple)) or hasattr(array, "iloc"):
+        try:
+            array = np.asarray(array)
+        except ValueError:
+            raise InvalidTypeError("data must be arrays; got a list of rows of unequal lengths") from None
+    if not getattr(array, "shape", ()):
+        raise InvalidTypeError(
+            f"data must be arrays, with a shape (N, ...), or lists; got {reprlib.repr(array)}"
         )
-        with np.errstate(invalid="ignore"):
-            off = np.abs(whole - first - second) > 1e-3 * (np.abs(first) + np.abs(second)) + 1e-6
-        if np.any(off):
-            raise InvalidInputError(
-                f"log_likelihood does not sum over the rows of a batch: {np.ravel(whole)[0]:.6g} for {all_} rows, but "
-                f"{np.ravel(first)[0]:.6g} and {np.ravel(second)[0]:.6g} for its halves. It must not average or scale: "
-                "Minibatches does"
-            )
+    return array
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_number
-from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
+from mgvbp.deadline import available
+from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 from mgvbp.problem import Needs, Problem
 from mgvbp.workers import Done, Failed, Failures, Indices, Outcome, Workers, attempt
 
@@ -48,13 +49,23 @@ LEAST_DRAWS = 10
 def evaluator(
     problem: Problem, needs: Needs, n_jobs: int | None, timeout: float | None
 ) -> AbstractContextManager[Evaluate]:
-    """How `fit` evaluates draws: here, or, if asked for, through a `Pool`."""
+    """How `fit` evaluates draws: here, or, if asked for, through a `Pool`.
+
+    Warns if there is a ``timeout`` that cannot be kept in this process.
+    """
     if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool)):
         raise InvalidTypeError(f"n_jobs must be a number of workers, -1 for one a core; got {n_jobs!r}")
     if n_jobs == 0:
         raise InvalidInputError("n_jobs must be a number of workers, or -1 for one a core; got 0")
     if timeout is not None:
         positive_number(timeout, "timeout")
+        if not available():
+            warn_user(
+                "timeout= cannot stop a draw that is evaluated in this process: it takes an alarm signal, which "
+                "Windows does not have and only the main thread gets; call fit there, or send draws to other "
+                "processes (n_jobs=2), which are ended if need be",
+                MgvbpWarning,
+            )
     # without a word from the user joblib is not imported, and then no parallel_config can be in force
     workers = _effective(n_jobs) if n_jobs is not None or "joblib" in sys.modules else 1
     if workers == 1 and timeout is None:
@@ -66,6 +77,26 @@ def _effective(n_jobs: int | None) -> int:
     import joblib
 
     return int(joblib.effective_n_jobs(n_jobs))
+
+
+class Slices:
+    """Rows a few at a time, as many as take about `CHUNK` seconds; all at once if the function takes them so."""
+
+    def __init__(self, problem: Problem, needs: Needs) -> None:
+        self.rowwise = not problem.vectorized and (needs == "values" or problem.grad is not None)
+        self._size = 1
+
+    def __call__(self, rows: Indices) -> Iterator[Indices]:
+        """The rows; how many there are next is what was learnt from those before."""
+        start = 0
+        while start < len(rows):
+            some = rows[start : start + self._size] if self.rowwise else rows
+            start += len(some)
+            yield some
+
+    def learn(self, draws: int, seconds: float) -> None:
+        """Take more at once if these took less than they may, fewer if they took more."""
+        self._size = max(self._size, 2 * draws) if seconds < CHUNK else max(1, draws // 2)
 
 
 class Here:
@@ -84,22 +115,19 @@ class Here:
 
     def __init__(self, problem: Problem, needs: Needs) -> None:
         self._problem, self._needs = problem, needs
-        self._rowwise = not problem.vectorized and (needs == "values" or problem.grad is not None)
-        self._size = 1
+        self._slices = Slices(problem, needs)
         self.observer: Observer | None = None
 
     def __call__(self, iteration: int, theta: Array) -> tuple[Array, ...]:
         """What the problem's function gives for all rows of ``theta``."""
-        if self.observer is None or not self._rowwise:
+        if self.observer is None or not self._slices.rowwise:
             return self._problem.evaluate_at(iteration, theta, self._needs)
-        parts, start = [], 0
-        while start < len(theta):
-            rows = np.arange(start, min(start + self._size, len(theta)))
+        parts = []
+        for rows in self._slices(np.arange(len(theta))):
             begin = time.perf_counter()
             parts.append(self._problem.evaluate_at(iteration, theta[rows], self._needs))
-            self._size = 2 * len(rows) if time.perf_counter() - begin < CHUNK else max(1, len(rows) // 2)
+            self._slices.learn(len(rows), time.perf_counter() - begin)
             self.observer(rows, parts[-1])
-            start += len(rows)
         return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
@@ -119,12 +147,16 @@ class Pool:
     failures : Failures
     observer : callable or None
         Is given rows and what came of them, as it comes.
+    draws : int
+        Draws of the iteration, of which a resumed run may ask for the rest only: too many failures are too many of all.
     """
 
     def __init__(self, problem: Problem, needs: Needs, workers: int, timeout: float | None) -> None:
         self._problem, self._needs, self._number, self._timeout = problem, needs, workers, timeout
         self.failures = Failures()
         self.observer: Observer | None = None
+        self.draws = 0
+        self._slices = Slices(problem, needs)
         # the median of a few iterations: one that was held up does not make a cheap function look expensive
         self._costs: deque[float] = deque(maxlen=5)
         self._cost = self._spent = 0.0
@@ -143,13 +175,15 @@ class Pool:
         """What the problem's function gives for all rows of ``theta``; NaN where it failed twice."""
         outcomes = [] if self._costs else list(self._observed(self._probe(iteration, theta)))
         rest = np.arange(sum(len(rows) for rows, _ in outcomes), len(theta))
-        attempts = self._there if self._pays(len(rest)) else self._here
-        outcomes += self._observed(self._learning(attempts(iteration, theta, self._chunks(rest))))
+        there = self._pays(len(rest))
+        outcomes += self._observed(
+            self._learning(self._attempts(there, iteration, theta, self._chunks(rest), last=False))
+        )
         failed = [rows for rows, outcome in outcomes if isinstance(outcome, Failed)]
         if failed:
             # where it was the first time: what killed a worker must not kill this process
             again = [*np.concatenate(failed)[:, None]]
-            second = list(self._observed(attempts(iteration, theta, again, last=True)))
+            second = list(self._observed(self._attempts(there, iteration, theta, again, last=True)))
             self._count([outcome for _, outcome in second if isinstance(outcome, Failed)], theta)
             outcomes += second
         return self._joined([(rows, done) for rows, done in outcomes if isinstance(done, Done)], theta)
@@ -171,15 +205,16 @@ class Pool:
         return whole
 
     def _count(self, failed: list[Failed], theta: Array) -> None:
-        for failure in failed:
-            setattr(self.failures, failure.kind, getattr(self.failures, failure.kind) + 1)
-            self.failures.first_error = self.failures.first_error or failure.error
-        if len(failed) > MOST_FAILURES * len(theta) and len(theta) >= LEAST_DRAWS:
+        draws = max(self.draws, len(theta))
+        if len(failed) > MOST_FAILURES * draws and draws >= LEAST_DRAWS:
             raise DivergenceError(
-                f"{len(failed)} of {len(theta)} draws failed twice: {failed[0].error}; the draws are this exception's "
+                f"{len(failed)} of {draws} draws failed twice: {failed[0].error}; the draws are this exception's "
                 ".theta",
                 theta,
             )
+        for failure in failed:  # after that, as those of an iteration that is repeated must not count twice
+            setattr(self.failures, failure.kind, getattr(self.failures, failure.kind) + 1)
+            self.failures.first_error = self.failures.first_error or failure.error
 
     # --- what a draw costs ----------------------------------------------------------------------------
 
@@ -191,9 +226,9 @@ class Pool:
         start, seconds = 0, 0.0
         while start < len(theta) and (start < 2 or seconds < CHUNK):
             rows = np.arange(start, min(start + max(start, 1), len(theta)))
-            for _, outcome in self._here(iteration, theta, [rows]):
-                seconds = outcome.seconds
-                yield rows, outcome
+            outcome = self._attempt(iteration, theta, rows)
+            yield rows, outcome
+            seconds = outcome.seconds
             start += len(rows)
             if seconds / len(rows) * (len(theta) - start) < WORTHWHILE:
                 break
@@ -238,22 +273,35 @@ class Pool:
             rows, min(len(rows), max(self._number, math.ceil(len(rows) * self._cost / CHUNK)))
         )
 
-    def _here(
-        self, iteration: int, theta: Array, chunks: list[Indices], last: bool = False
+    def _attempts(
+        self, there: bool, iteration: int, theta: Array, chunks: list[Indices], last: bool
     ) -> Iterator[Outcome]:
-        """Attempt each chunk once, in this process."""
-        for rows in chunks:
-            draws = theta if len(rows) == len(theta) else theta[rows]
-            yield rows, attempt(self._problem, iteration, draws, self._needs, self._limit(len(rows)))
+        """Attempt each chunk once: ``there``, by the workers, or here."""
+        workers = self._started() if there else None
+        if workers is None:
+            return self._here(iteration, theta, chunks)
+        return workers.attempts(iteration, theta, chunks, self._limit(max(map(len, chunks))), last)
 
-    def _there(
-        self, iteration: int, theta: Array, chunks: list[Indices], last: bool = False
-    ) -> Iterator[Outcome]:
-        """Attempt each chunk once, by the workers."""
-        if not chunks:
-            return
-        if self._workers is None:
-            self._workers = self._stack.enter_context(
-                Workers(self._problem, self._needs, self._number, self.failures)
-            )
-        yield from self._workers.attempts(iteration, theta, chunks, self._limit(max(map(len, chunks))), last)
+    def _here(self, iteration: int, theta: Array, chunks: list[Indices]) -> Iterator[Outcome]:
+        """Attempt each chunk in this process: a few draws at a time, so that one that hangs holds up only those."""
+        for chunk in chunks:
+            for rows in self._slices(chunk):
+                yield rows, self._attempt(iteration, theta, rows)
+
+    def _attempt(self, iteration: int, theta: Array, rows: Indices) -> Done | Failed:
+        draws = theta if len(rows) == len(theta) else theta[rows]
+        outcome = attempt(self._problem, iteration, draws, self._needs, self._limit(len(rows)))
+        self._slices.learn(len(rows), outcome.seconds)
+        return outcome
+
+    def _started(self) -> Workers | None:
+        """The workers; none if the model cannot be sent to them."""
+        if self._workers is None and self._number > 1:
+            try:
+                workers = Workers(self._problem, self._needs, self._number, self.failures)
+            except InvalidInputError as error:
+                warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning)
+                self._number = 1
+            else:
+                self._workers = self._stack.enter_context(workers)
+        return self._workers

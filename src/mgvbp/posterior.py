@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +11,20 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_integer
-from mgvbp.diagnostics import Diagnosis, LogDensity, diagnose
+from mgvbp.diagnostics import Diagnosis, LogDensity, diagnose, resample
 from mgvbp.errors import InvalidInputError
+from mgvbp.export import data_tree
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
 from mgvbp.marginal import Marginal, marginal
 from mgvbp.parameters import Parameters, indexed
-from mgvbp.problem import NamedParameters
+from mgvbp.problem import NamedParameters, checked_values
 from mgvbp.storage import write_archive
+from mgvbp.summary import summarise
 from mgvbp.trace import TRACE_DTYPES, Trace
 
 if TYPE_CHECKING:
     from xarray import DataTree
-
-
-MOST_ROWS = 1000
-"""Rows of a summary; of more, the first and the last ones are shown."""
 
 
 class Posterior(Gaussian):
@@ -52,12 +51,10 @@ class Posterior(Gaussian):
         and the standard deviation of that, where it is known; None for the named methods.
     failures : dict of str to int
         Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
-        ``timed_out``, ``lost``).
+        ``timed_out``, ``lost``); and ``workers_lost``, a number of workers, whose draws or shards others took over.
     parameters : Parameters or None
         Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
         its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
-    labels : tuple of str
-        A label for each entry of θ.
 
     Examples
     --------
@@ -102,7 +99,7 @@ class Posterior(Gaussian):
         self.parameters = parameters
         if parameters is not None:
             labels = parameters.labels
-        self.labels = tuple(indexed("theta", (self.dim,)) if labels is None else labels)
+        self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
 
@@ -127,14 +124,21 @@ class Posterior(Gaussian):
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` is there."""
-        return self.parameters is not None and isinstance(name, str) and name in self._named(self.mean[None])
+        return self.parameters is not None and isinstance(name, str) and name in self.named(self.mean[None])
 
     __iter__ = None  # or else Python would try posterior[0], posterior[1], ...
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of θ; made when asked for, as there may be a million."""
+        return tuple(indexed("theta", (self.dim,)) if self._labels is None else self._labels)
 
     @property
     def _labelled(self) -> bool:
         """Whether the entries of θ have names but what they stand for is not known."""
-        return self.parameters is None and self.labels != tuple(indexed("theta", (self.dim,)))
+        if self.parameters is not None or self._labels is None:
+            return False
+        return self.labels != tuple(indexed("theta", (self.dim,)))
 
     def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
         """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
@@ -142,9 +146,10 @@ class Posterior(Gaussian):
         They are the rows of ``sample(n, rng)``, transformed; without named parameters, these rows as
         ``theta``.
         """
-        return self._named(self.sample(n, rng))
+        return self.named(self.sample(n, rng))
 
-    def _named(self, theta: Array) -> dict[str, Array]:
+    def named(self, theta: Array) -> dict[str, Array]:
+        """Draws of θ (S, d), from `sample` or `resample`, by name as `draws` has them."""
         return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
 
     def diagnose(
@@ -153,7 +158,7 @@ class Posterior(Gaussian):
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Diagnosis:
-        """Evaluate the target on fresh draws: lower bound, PSIS k-hat and evidence, each with its error.
+        """Evaluate the target on fresh draws: can the result be trusted? ``print`` shows a report with advice.
 
         Parameters
         ----------
@@ -163,30 +168,67 @@ class Posterior(Gaussian):
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which brings no model back.
         """
-        target = log_density or self._target
-        if target is None:
+        return diagnose(self, self._density(log_density), num_draws, rng, self.labels)
+
+    def resample(
+        self,
+        n: int,
+        num_draws: int | None = None,
+        rng: int | np.random.Generator = 0,
+        log_density: LogDensity | None = None,
+    ) -> Array:
+        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; see `named` for names.
+
+        They are chosen from ``num_draws`` draws of `sample` and closer to the posterior than these, if k-hat is not
+        above its limit (`diagnose`); otherwise there is a warning. A draw of large weight can occur several times.
+
+        Parameters
+        ----------
+        n : int
+        num_draws : int, optional
+            How many evaluations to spend; by default ``5 n``, and at least 1000.
+        rng, log_density
+            As for `diagnose`.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> from scipy.stats import multivariate_normal
+        >>> target = multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]])
+        >>> posterior = mgvbp.fit(target.logpdf, dim=2, family="diagonal")
+        >>> posterior.std.round(1), posterior.resample(2000).std(axis=0).round(1)
+        (array([0.8, 0.8]), array([1., 1.]))
+        """
+        return resample(self, self._density(log_density), n, num_draws, rng)
+
+    def _density(self, given: LogDensity | None) -> LogDensity:
+        density = self._target if given is None else given
+        if density is None:
             raise InvalidInputError(
                 "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
             )
-        return diagnose(self, target, num_draws, rng)
+        return density
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
-        """Draws as an ArviZ DataTree, one chain.
+        """Draws as an ArviZ DataTree, one chain; the model is evaluated once a draw, if it is known.
 
-        Group ``posterior`` has what `draws` gives, and ``sample_stats`` the log density of q. With named
-        parameters ``unconstrained_posterior`` has θ, which the methods of `mgvbp.models` take; with a model
-        that has ``pointwise``, ``log_likelihood`` has ``num_draws`` values for each observation, for LOO.
+        ``posterior`` has what `draws` gives; ``sample_stats`` the log density ``log_q`` of the approximation and
+        ``lp`` of the target at θ; with named parameters ``unconstrained_posterior`` has θ, which the methods of
+        `mgvbp.models` take. Of a model that has ``pointwise``, ``log_likelihood`` has ``num_draws`` values for
+        each observation, for LOO, and ``observed_data`` its ``y``.
+
+        ArviZ before 1.0 wants ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
         """
-        from arviz_base import from_dict
-
         theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
-        groups = {"posterior": self._named(theta), "sample_stats": {"log_q": self.log_density(theta)}}
-        if self.parameters is not None:
-            groups["unconstrained_posterior"] = {"theta": theta}
-        if self._pointwise is not None:
-            groups["log_likelihood"] = {"y": self._pointwise(theta)}
-        return from_dict(
-            {group: {name: np.asarray(v)[None] for name, v in g.items()} for group, g in groups.items()}
+        stats = {"log_q": self.log_density(theta)}
+        if self._target is not None:
+            stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
+        return data_tree(
+            theta,
+            values=None if self.parameters is None else self.named(theta),
+            labels=None if self.parameters is None and not self._labelled else self.labels,
+            stats=stats,
+            pointwise=self._pointwise,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -218,54 +260,10 @@ class Posterior(Gaussian):
 
         Named parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
-        dropped, reductions = int(self.trace.dropped.sum()), int(np.count_nonzero(self.trace.reductions))
-        lines = [
-            f"{self.method} ({self.estimator} estimator, {self.family.name} family), d = {self.dim}",
-            f"lower bound {self.lower_bound:.4f}{_error('se', self.lower_bound_se)} "
-            f"after {self.n_evaluations:,} evaluations in {len(self.trace):,} iterations",
-            *(
-                [f"expected gap to the optimum {self.gap:.4f}{_error('sd', self.gap_se)} nats"]
-                if self.gap is not None
-                else []
-            ),
-            f"{'converged' if self.converged else 'NOT converged'}: {self.stop_reason}",
-            *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
-            *(
-                [f"the step was shortened in {reductions:,} iterations to stay positive definite"]
-                if reductions
-                else []
-            ),
-            *(["parameters on their constrained scale"] if self.parameters is not None else []),
-            *(["entries of θ, on the unconstrained scale"] if self._labelled else []),
-            "",
-        ]
-        rows = self._rows()
-        width = max(12, 2 + max(len(label) for label in rows))
-        lines.append(f"{'parameter':<{width}}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}")
-        table = [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows.items()]
-        if len(table) > MOST_ROWS:
-            half = MOST_ROWS // 2
-            table[half:-half] = [f"... {len(table) - 2 * half:,} more ..."]
-        return "\n".join(lines + table)
-
-    def _rows(self) -> dict[str, Array]:
-        """Mean, standard deviation and the ends of the central 95% interval of each number shown."""
-        if self.parameters is None:
-            z = 1.959963984540054 * self.std
-            columns = np.stack([self.mean, self.std, self.mean - z, self.mean + z], axis=-1)
-            return dict(zip(self.labels, columns, strict=True))
-        rows: dict[str, Array] = {}
-        for name in self.parameters.names:
-            entry = self[name]
-            columns = np.stack([entry.mean, entry.std, *entry.quantile([0.025, 0.975])], axis=-1)
-            rows |= zip(indexed(name, entry.shape), columns.reshape(-1, 4), strict=True)
-        return rows
+        scale = "entries of θ, on the unconstrained scale" if self._labelled else ""
+        return summarise(self, scale if self.parameters is None else "parameters on their constrained scale")
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles go without the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
         return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
-
-
-def _error(kind: str, value: float | None) -> str:
-    return "" if value is None else f" ({kind} {value:.4f})"

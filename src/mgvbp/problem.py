@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_integer
-from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.gaussian import Gaussian
 
 LogLikelihood = Callable[[Array], Any]
@@ -146,7 +146,15 @@ class Problem:
             gradients = self._rows(self.grad, theta)
             return self._values(function, theta), checked_derivatives(gradients, theta, "grad")
         name = "value_and_grad" if needs == "gradients" else "value_grad_and_squares"
-        values, *derivatives = attaching(theta, getattr(function, name), theta)
+        found = attaching(theta, getattr(function, name), theta)
+        number = 2 if needs == "gradients" else 3
+        if not isinstance(found, tuple | list) or len(found) != number:
+            came = f"{len(found)} arrays" if isinstance(found, tuple | list) else f"a {type(found).__name__}"
+            raise EvaluationError(
+                f"{name} returned {came}; expected {number}: values ({len(theta)},) and derivatives {theta.shape}",
+                theta,
+            )
+        values, *derivatives = found
         return checked_values(values, theta, name), *(
             checked_derivatives(rows, theta, name) for rows in derivatives
         )
@@ -247,9 +255,10 @@ def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> A
         return function(*args)
     except Exception as error:
         error.theta = theta  # type: ignore[attr-defined]
-        error.add_note(
-            f"raised by the function given to mgvbp; its argument is this exception's .theta {theta.shape}"
-        )
+        if not isinstance(error, MgvbpError):
+            error.add_note(
+                f"raised by the function given to mgvbp; its argument is this exception's .theta {theta.shape}"
+            )
         raise
 
 
@@ -272,7 +281,12 @@ def checked_values(values: Any, theta: Array, name: str, advice: str = "") -> Ar
 
 def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
     """Derivatives as float64 (S, d), or an error that says what came."""
-    array = np.asarray(rows)
+    try:
+        array = np.asarray(rows)
+    except ValueError:
+        raise EvaluationError(
+            f"{name} returned rows of unequal lengths; expected real numbers {theta.shape}", theta
+        ) from None
     if array.dtype.kind not in "fiub" or array.shape != theta.shape:
         raise EvaluationError(
             f"{name} returned {array.dtype} derivatives of shape {array.shape}; expected real numbers {theta.shape}",

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import TimeoutError as PoolTimeoutError
 from types import TracebackType
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
-from mgvbp.deadline import Deadline, deadline
-from mgvbp.errors import DivergenceError, InvalidInputError
+from mgvbp.deadline import Deadline, available, deadline, interrupt
+from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpError
 from mgvbp.problem import Needs, Problem
 
 Indices = NDArray[np.intp]
@@ -26,6 +26,8 @@ Packed = NDArray[np.uint8]
 
 SLACK = 5.0
 """Seconds beyond the limit after which a worker that does not stop by itself is given up."""
+START = 600.0
+"""Seconds in which the workers must be there: on a cluster they may be busy with something else."""
 REPLACEMENT = 120.0
 """Seconds in which the workers must be back after one was lost."""
 KEPT = 2
@@ -106,7 +108,8 @@ class Workers:
         streams = getattr(backend, "supports_return_generator", False)  # Ray does not
         returned = "generator_unordered" if streams else "list"
         self._parallel = Parallel(n_jobs=number, return_as=returned, batch_size=1)
-        self._ready = False
+        self._ready = self._met = False
+        self._known: set[str] = set()
 
     def __enter__(self) -> Self:
         if self._shared:
@@ -124,10 +127,16 @@ class Workers:
         self, iteration: int, theta: Array, chunks: list[Indices], limit: float | None, last: bool
     ) -> Iterator[Outcome]:
         """Attempt each chunk, within ``limit`` seconds; the ``last`` time make sure whose fault a failure is."""
+        self._known = self._present()
+        yield from self._attempts(iteration, theta, chunks, limit, last)
+        self._watch()
+
+    def _attempts(
+        self, iteration: int, theta: Array, chunks: list[Indices], limit: float | None, last: bool
+    ) -> Iterator[Outcome]:
         from joblib import delayed
 
         waiting = dict(enumerate(chunks))
-        present = self._present()
         newcomers = False
 
         def tasks() -> Iterator[Any]:
@@ -138,37 +147,43 @@ class Workers:
 
         while waiting:
             self._get_ready()
-            self._parallel.timeout = None if limit is None else limit + (0.0 if self._shared else SLACK)
+            self._parallel.timeout = None if limit is None else limit + SLACK
             broken: Exception | None = None
             try:
                 with _one_blas_thread(self._shared):
                     for k, outcome in self._parallel(tasks()):
-                        if (
-                            outcome is None
-                        ):  # of a worker who does not have the model: all others now bring it
-                            newcomers = True
+                        if outcome is None:
+                            newcomers = True  # who do not have the model: from now on tasks bring it
                         else:
                             yield waiting.pop(k), outcome
             except Exception as error:  # not one of the function, whose exceptions are values
                 broken = error
             if broken is not None:
                 self._ready = False
-                self._failures.workers_lost += self._dask is None
                 timed_out = isinstance(broken, PoolTimeoutError | TimeoutError)
+                if self._dask is None:
+                    self._failures.workers_lost += 1
+                else:
+                    self._watch()
                 # chunks start in order: among the first that are left is the culprit
                 suspects = [waiting.pop(k) for k in list(waiting)[: self._number]]
-                if last and not timed_out and len(suspects) > 1:
+                if last and len(suspects) > 1:
                     for rows in suspects:
-                        yield from self.attempts(iteration, theta, [rows], limit, last)
+                        yield from self._attempts(iteration, theta, [rows], limit, last)
                 else:
                     kind = "timed_out" if timed_out else "lost"
                     failure = Failed(kind, f"{type(broken).__name__}: {broken}")
                     yield from ((rows, failure) for rows in suspects)
-        self._failures.workers_lost += len(present - self._present())
 
     def _present(self) -> set[str]:
         """The addresses of Dask's workers: it gives the tasks of one that is lost to others without a word."""
         return set() if self._dask is None else set(self._dask.ncores())
+
+    def _watch(self) -> None:
+        """Count the workers of Dask that are gone."""
+        present = self._present()
+        self._failures.workers_lost += len(self._known - present)
+        self._known = present
 
     def _get_ready(self) -> None:
         """Start workers and give them the model: it takes seconds, which are not the first draws' fault."""
@@ -176,7 +191,7 @@ class Workers:
 
         if self._ready:
             return
-        self._parallel.timeout = REPLACEMENT if self._failures.workers_lost else None
+        self._parallel.timeout = REPLACEMENT if self._met else START
         try:
             for _ in self._parallel(
                 delayed(model)(self._token, self._payload) for _ in range(2 * self._number)
@@ -186,11 +201,13 @@ class Workers:
             raise DivergenceError(
                 f"the workers could not be started: {type(error).__name__}: {error}"
             ) from error
-        self._ready = True
+        self._ready = self._met = True
 
 
 # --- in a worker ----------------------------------------------------------------------------------------
 
+ANYTHING = (BaseException,)
+"""What is no worker's end: whatever is raised, as an interrupt there is not the user's."""
 NOTHING: Packed = np.empty(0, np.uint8)
 SHARED: dict[str, Problem] = {}
 """The models of fits whose workers are threads of this process."""
@@ -205,6 +222,8 @@ def packed(problem: Problem) -> Packed:
 
     try:
         return np.frombuffer(cloudpickle.dumps(problem), np.uint8)
+    except MgvbpError:  # of a part of ours, which knows better why, and what to do
+        raise
     except Exception as error:
         raise InvalidInputError(
             f"the model cannot be sent to other processes: {error}; "
@@ -239,11 +258,20 @@ def work(
 ) -> tuple[int, Done | Failed | None]:
     """Attempt a chunk in a worker; None if it has no model."""
     problem = received(token, payload)
-    return number, None if problem is None else attempt(problem, iteration, draws[0], needs, limit)
+    if problem is None:
+        return number, None
+    if limit is None or available():
+        return number, attempt(problem, iteration, draws[0], needs, limit, ANYTHING)
+    return number, attempt_beside(problem, iteration, draws[0], needs, limit)
 
 
 def attempt(
-    problem: Problem, iteration: int, theta: Array, needs: Needs, limit: float | None
+    problem: Problem,
+    iteration: int,
+    theta: Array,
+    needs: Needs,
+    limit: float | None,
+    failing: tuple[type[BaseException], ...] = (Exception, SystemExit),
 ) -> Done | Failed:
     """Evaluate some draws; exceptions become values."""
     start = time.perf_counter()
@@ -252,9 +280,31 @@ def attempt(
             arrays = problem.evaluate_at(iteration, theta, needs)
     except Deadline:
         return Failed("timed_out", f"took longer than {limit:g} seconds", time.perf_counter() - start)
-    except Exception as error:
+    except failing as error:
         return Failed("raised", f"{type(error).__name__}: {error}", time.perf_counter() - start)
     return Done(arrays, time.perf_counter() - start)
+
+
+def attempt_beside(
+    problem: Problem, iteration: int, theta: Array, needs: Needs, limit: float
+) -> Done | Failed:
+    """The same where no alarm rings, as in the threads of Dask's workers: in a thread that is left behind if it hangs.
+
+    The worker is free again, and the thread is told to end, which it hears as soon as it executes Python.
+    """
+    found: list[Done | Failed] = []
+
+    def target() -> None:
+        with suppress(Deadline):
+            found.append(attempt(problem, iteration, theta, needs, limit, ANYTHING))
+
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    thread.join(limit)
+    if found:
+        return found[0]
+    interrupt(thread)
+    return Failed("timed_out", f"took longer than {limit:g} seconds", limit)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from mgvbp import MgvbpError, __version__
-from mgvbp.cli import data, reproduce, volatility
+from mgvbp.cli import data, report, reproduce, volatility
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +33,6 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"mgvbp {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for command in (reproduce, data, volatility):
+    for command in (reproduce, data, volatility, report):
         command.add(commands)
     return top

@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
         help="run experiments of the paper and show our numbers beside its and the exact optimum's",
     )
     command.add_argument("names", nargs="+", metavar="NAME", help="an experiment, several, all, or list")
-    command.add_argument("--quick", action="store_true", help="a part that takes seconds")
+    command.add_argument("--quick", action="store_true", help="a small part: seconds, for lob about a minute")
     command.add_argument("--seed", type=seed, default=0)
     command.add_argument("--jobs", type=processes, default=1, help="processes (default 1; -1: one a core)")
     command.add_argument(

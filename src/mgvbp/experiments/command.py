@@ -62,7 +62,7 @@ def reproduce(
     names : list of str
         Of `EXPERIMENTS`.
     quick : bool
-        Run a part that takes seconds.
+        Run a small part: seconds, for lob about a minute.
     seed : int
     jobs : int
         Processes; −1 for one a core.

@@ -11,7 +11,14 @@ from mgvbp.experiments.spec import Table, finite
 
 
 def print_tables(console: Console, tables: list[Table]) -> None:
-    """Print each table: for every row our numbers, below them the paper's and those of the exact optimum."""
+    """Print each table: for every row our numbers, below them the paper's and those of the exact optimum.
+
+    A file is as wide as they are: there is no screen to fit them to.
+    """
+    if not console.is_terminal:
+        unbounded = console.options.update(max_width=1000)
+        widths = [console.measure(rich_table(table), options=unbounded).maximum for table in tables]
+        console.width = max([console.width, *widths])
     for table in tables:
         console.print(Group(Text(f"\n{table.title}", style="bold"), rich_table(table), verdict_lines(table)))
         if table.note:

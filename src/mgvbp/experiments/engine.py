@@ -7,7 +7,9 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +61,12 @@ class Store:
 
 
 def versions() -> dict[str, str]:
-    """What a stored number depends on."""
-    return {"mgvbp": mgvbp.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    """What a stored number depends on; of packages that some experiments need, those that are here."""
+    found = {"mgvbp": mgvbp.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    for package in ("jax", "jaxlib", "optax", "blackjax"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def run_cell(cell: Cell, seed: int, path: Path) -> None:

@@ -134,7 +134,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, quick: bool) -> list[Cell]:
-        """What to run; if ``quick``, a part of it that takes seconds."""
+        """What to run; if ``quick``, a small part of it."""
 
     @abstractmethod
     def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:

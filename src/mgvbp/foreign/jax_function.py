@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.foreign.compiled import compiled
+from mgvbp.minibatch import Minibatches
 from mgvbp.optional import require
 
 
@@ -21,24 +22,24 @@ class JaxLikelihood:
         The function of one draw, (d,) -> scalar, for other JAX code.
     """
 
-    def __init__(self, traced: Callable[[Any], Any]) -> None:
+    def __init__(self, traced: Callable[..., Any]) -> None:
         self.traced = traced
 
     @cached_property
-    def _values(self) -> Callable[[Array], Array]:
+    def _values(self) -> Callable[..., Array]:
         return compiled(self.traced)
 
     @cached_property
-    def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
-        """Values (S,) and gradients (S, d) at the rows of θ (S, d)."""
+    def value_and_grad(self) -> Callable[..., tuple[Array, Array]]:
+        """Values (S,) and gradients (S, d) at the rows of θ (S, d), for data if the function is one of data too."""
         return compiled(require("jax", "jax").value_and_grad(self.traced))
 
-    def __call__(self, theta: Array) -> Array:
-        """The values at the rows of θ, (S, d) -> (S,)."""
-        return self._values(theta)
+    def __call__(self, theta: Array, *data: Any) -> Array:
+        """The values at the rows of θ, (S, d) -> (S,), for data if the function is one of data too."""
+        return self._values(theta, *data)
 
 
-def from_jax(function: Callable[[Any], Any], *, vectorized: bool = False) -> JaxLikelihood:
+def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:
     """A log-likelihood written in JAX, compiled, with its gradient, in the form that `mgvbp.fit` takes.
 
     Parameters
@@ -46,6 +47,7 @@ def from_jax(function: Callable[[Any], Any], *, vectorized: bool = False) -> Jax
     function : callable
         A JAX function of one draw, (d,) -> scalar; with ``vectorized=True`` of all draws, (S, d) -> (S,).
         It is compiled for float64, whatever JAX's global switch says, and the switch stays as it is.
+        For `mgvbp.Minibatches` it takes arrays of data besides, of which it sums over the rows.
     vectorized : bool
 
     Examples
@@ -56,8 +58,16 @@ def from_jax(function: Callable[[Any], Any], *, vectorized: bool = False) -> Jax
 
         posterior = mgvbp.fit(mgvbp.from_jax(lambda theta: -jnp.cosh(theta).sum()), dim=100)
         posterior = mgvbp.fit(lambda theta: -jnp.cosh(theta).sum(axis=1), dim=100, grad="jax")  # the same
+
+        f = mgvbp.from_jax(lambda theta, X, y: -0.5 * ((y - X @ theta) ** 2).sum())
+        posterior = mgvbp.fit(mgvbp.Minibatches(f, X, y, batch_size=100), prior, method="mgvbp")
     """
     require("jax", "jax")
     if not callable(function):
         raise InvalidTypeError(f"function must be a JAX function of θ; got {function!r}")
-    return JaxLikelihood((lambda row: function(row[None])[0]) if vectorized else function)
+    if isinstance(function, Minibatches):
+        raise InvalidInputError(
+            "minibatches bring their own gradient: leave grad='jax' out, and write Minibatches(from_jax(f), X, y, ...) "
+            "for a JAX function f(theta, X, y) of one draw"
+        )
+    return JaxLikelihood((lambda row, *data: function(row[None], *data)[0]) if vectorized else function)

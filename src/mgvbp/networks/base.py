@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.checks import one_of, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.networks.arrays import as_array, as_rows, draws_of, warn_of_rounding
 from mgvbp.networks.blocks import DERIVATIVES, DRAWS, PAIRS, blocks, filled_up
 from mgvbp.networks.kernels import Function, Kernels, Library, kernels
 from mgvbp.networks.likelihoods import Likelihood
@@ -25,6 +25,7 @@ from mgvbp.transforms.elementwise import Elementwise
 PRECISIONS = {"single": np.float32, "double": np.float64}
 Shapes = Mapping[str, tuple[int, ...] | Elementwise]
 Rows = np.ndarray[Any, Any]
+NON_FINITE = "X has non-finite entries"
 
 
 class BaseNetwork(ABC):
@@ -120,7 +121,9 @@ class BaseNetwork(ABC):
         if isinstance(rows, np.ndarray):
             rows = rows.astype(self._dtype, copy=False)
         if not all(np.isfinite(rows[part]).all() for part, _ in blocks(len(rows), PAIRS)):
-            raise InvalidInputError("X has non-finite entries")
+            raise InvalidInputError(NON_FINITE)
+        if self.precision == "single" and responses.dtype.kind == "f":
+            warn_of_rounding(y)
         return NetworkLikelihood(self, rows, responses, batch_size=batch_size, rng=rng)
 
     def predict(
@@ -130,9 +133,10 @@ class BaseNetwork(ABC):
 
         Parameters
         ----------
-        posterior : Gaussian or array_like of shape (S, d) or (d,)
-            A fit, draws of θ, or a single θ.
+        posterior : Gaussian, Chains, PointEstimate or array_like of shape (S, d) or (d,)
+            A fit, what a baseline found, draws of θ, or a single θ.
         X : array_like of shape (N, ...)
+            Finite numbers.
         num_draws : int
             Draws from a Gaussian.
         rng : int or numpy.random.Generator, optional
@@ -143,10 +147,7 @@ class BaseNetwork(ABC):
         Prediction or NormalPrediction
             As the likelihood is.
         """
-        if hasattr(posterior, "sample"):
-            draws = self._draws(posterior.sample(positive_integer(num_draws, "num_draws"), rng))
-        else:
-            draws = self._draws(np.atleast_2d(np.asarray(posterior, np.float64)))
+        draws = self._draws(draws_of(posterior, positive_integer(num_draws, "num_draws"), rng))
         rows = as_rows(X)
         self._outputs_of(rows)
         values = self.weights.constrain(draws)
@@ -156,6 +157,8 @@ class BaseNetwork(ABC):
         """Outputs (S, n, K), a block of rows at a time."""
         for part, height in blocks(len(X), self._height(draws, PAIRS)):
             block = self._block(X, part, height)
+            if not np.isfinite(block).all():
+                raise InvalidInputError(NON_FINITE)
             yield np.concatenate(
                 [
                     cut(self._kernels.outputs(filled, block), some, part)
@@ -218,7 +221,7 @@ class BaseNetwork(ABC):
 
     def _data(self, X: Any, y: ArrayLike) -> tuple[Any, Rows]:
         rows = as_rows(X)
-        responses = self.likelihood.checked(y, len(rows), self._outputs_of(rows))
+        responses = self.likelihood.checked(as_array(y, "y"), len(rows), self._outputs_of(rows))
         return rows, responses if responses.dtype.kind == "i" else responses.astype(self._dtype, copy=False)
 
     def _outputs_of(self, X: Any) -> int:
@@ -253,17 +256,6 @@ def named_weights(weights: Shapes, likelihood: Likelihood) -> Parameters:
     if doubled := set(transforms) & set(likelihood.parameters):
         raise InvalidInputError(f"{', '.join(doubled)} is a parameter of the likelihood: rename the weight")
     return Parameters(transforms | likelihood.parameters)
-
-
-def as_rows(X: Any) -> Any:
-    """``X`` as rows of numbers; what is no array but has a shape and a dtype stays as it is."""
-    lazy = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__", "__len__"))
-    rows = X if lazy else np.asarray(X)
-    if rows.dtype.kind not in "fiub":
-        raise InvalidTypeError(f"X must hold numbers; got dtype {rows.dtype}")
-    if len(rows.shape) < 2 or math.prod(rows.shape) == 0:
-        raise InvalidInputError(f"X has shape {rows.shape}; expected (N, ...), rows of numbers")
-    return rows
 
 
 def cut(array: Rows, *parts: slice) -> Rows:

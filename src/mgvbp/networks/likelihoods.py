@@ -75,6 +75,11 @@ class Normal(Likelihood):
     sigma : float, optional
         The noise's standard deviation. By default it is learnt: the last entry of θ is log σ, whose prior is that of
         the other entries, and ``posterior["sigma"]`` is σ.
+
+    Notes
+    -----
+    In single precision, responses and outputs have seven digits: near 10⁶ they come in steps of 0.06, which hide
+    noise of 0.1. Subtract the mean of y, or take ``precision="double"``; `BaseNetwork.on` warns where it matters.
     """
 
     sigma: float | None = None
@@ -112,5 +117,8 @@ softmax = Softmax()
 
 
 def normal(sigma: float | None = None) -> Normal:
-    """Normal noise of a known standard deviation, or of one that is learnt; see `Normal`."""
+    """Normal noise of a known standard deviation, or of one that is learnt; see `Normal`.
+
+    Single precision needs responses near 0: subtract their mean.
+    """
     return Normal(sigma)

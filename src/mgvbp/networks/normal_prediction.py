@@ -12,6 +12,7 @@ from mgvbp._linalg import Array
 from mgvbp.checks import as_floats
 from mgvbp.errors import InvalidInputError
 from mgvbp.gaussian import LOG_2PI
+from mgvbp.networks.arrays import as_array
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ class NormalPrediction:
 
     def score(self, y: ArrayLike) -> NormalScores:
         """Scores of the predictions where the responses (N,) were ``y``."""
-        truth = as_floats(y, "y")
+        truth = as_floats(as_array(y, "y"), "y")
         if truth.shape != self.means.shape[1:]:
             raise InvalidInputError(f"y has shape {truth.shape}; expected {self.means.shape[1:]}")
+        if lost := int(np.isnan(self.means).any(axis=0).sum()):
+            raise InvalidInputError(
+                f"the means of {lost} rows are NaN: X or draws of the weights were out of range"
+            )
         errors = (truth - self.means) / self.sigma[:, None]
         densities = -0.5 * errors**2 - np.log(self.sigma)[:, None] - 0.5 * LOG_2PI
         return NormalScores(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from mgvbp._linalg import Array
 from mgvbp.minibatch import Minibatches
 
@@ -21,6 +23,11 @@ class NetworkLikelihood(Minibatches):
         """The log-likelihood of all data as a JAX function of one θ (d,), where the network is one of JAX."""
         function: Callable[[Any], Any] = self.log_likelihood.traced(*self.data)  # type: ignore[attr-defined]
         return function
+
+    @property
+    def y(self) -> Array:
+        """The labels, or responses."""
+        return np.asarray(self.data[-1])
 
     def pointwise(self, theta: Array) -> Array:
         """The log-likelihood of each row of the data at each draw, (S, N)."""

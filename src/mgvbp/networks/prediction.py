@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from scipy.special import log_softmax, logsumexp, xlogy
 from mgvbp._linalg import Array
 from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.networks.arrays import as_array
 from mgvbp.optional import require
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Prediction:
 
     def score(self, y: ArrayLike) -> Scores:
         """Scores of the predictions where the true labels (N,) were ``y``."""
-        truth, labels = checked_labels(y, *self.log_probabilities.shape), self.labels
+        truth, labels = self._truth(y), self.labels
         classes = np.arange(self.log_probabilities.shape[1])[:, None]
         is_true, is_predicted = truth == classes, labels == classes
         hits = (is_true & is_predicted).sum(axis=1)
@@ -151,7 +152,7 @@ class Prediction:
 
     def reliability(self, y: ArrayLike, bins: int = 10) -> Reliability:
         """How often the likeliest class was the true one ``y`` (N,), against how probable it was said to be."""
-        truth = checked_labels(y, *self.log_probabilities.shape)
+        truth = self._truth(y)
         number = positive_integer(bins, "bins")
         confidence = np.exp(self.log_probabilities.max(axis=1))
         bin_of = np.clip(np.ceil(confidence * number).astype(np.intp) - 1, 0, number - 1)
@@ -160,6 +161,13 @@ class Prediction:
         with np.errstate(invalid="ignore"):
             means = [total / count for total in sums]
         return Reliability(np.linspace(0.0, 1.0, number + 1), count, *means)
+
+    def _truth(self, y: ArrayLike) -> Labels:
+        if lost := int(np.isnan(self.log_probabilities).any(axis=1).sum()):
+            raise InvalidInputError(
+                f"the probabilities of {lost} rows are NaN: X or draws of the weights were out of range"
+            )
+        return checked_labels(y, *self.log_probabilities.shape)
 
     def plot_reliability(self, y: ArrayLike, ax: Axes | None = None, bins: int = 10) -> Axes:
         """Accuracy against confidence, with 95% Wilson intervals, over the share of rows in each bin.
@@ -193,7 +201,7 @@ def wilson(share: Array, n: NDArray[np.int64], z: float = 1.96) -> tuple[Array, 
 
 def checked_labels(y: ArrayLike, n: int, num_classes: int) -> Labels:
     """``y`` as ``n`` labels 0, ..., num_classes − 1."""
-    given: np.ndarray[Any, Any] = np.asarray(y)
+    given = as_array(y, "y")
     if given.dtype.kind not in "iub":
         raise InvalidTypeError(
             f"y must hold labels 0, ..., {num_classes - 1} as integers; got {given.dtype} values: "

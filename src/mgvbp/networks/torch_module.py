@@ -10,7 +10,8 @@ import numpy as np
 
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidTypeError
-from mgvbp.networks.base import BaseNetwork, as_rows
+from mgvbp.networks.arrays import as_rows
+from mgvbp.networks.base import BaseNetwork
 from mgvbp.networks.kernels import Function
 from mgvbp.networks.likelihoods import Likelihood, softmax
 from mgvbp.optional import require
@@ -91,7 +92,7 @@ def from_torch(
     module : torch.nn.Module
         Of a batch of rows (n, ...) -> outputs (n, K). A copy of it is used, in evaluation mode (no dropout, fixed
         batch statistics) and on the CPU. Parameters that do not require a gradient stay as they are.
-    example : array_like of shape (n, ...)
+    example : array_like or tensor of shape (n, ...)
         Some rows, to see that the module takes them.
     likelihood : Likelihood
         ``networks.softmax``, or ``networks.normal(sigma)`` for regression.

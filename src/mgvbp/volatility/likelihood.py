@@ -82,8 +82,13 @@ class Likelihood:
             raise InvalidInputError(f"none of the {len(series)} returns is left to be explained")
 
     @property
+    def y(self) -> Array:
+        """The returns that it is the likelihood of."""
+        return self.sample.y[self.first :]
+
+    @property
     def n_obs(self) -> int:
-        """How many returns it is the likelihood of."""
+        """How many they are."""
         return len(self.sample.y) - self.first
 
     @property

@@ -39,8 +39,8 @@ PAIRED_ABOVE = 16
 class GradientAutoOptimizer(Search):
     """An ask/tell run of `Auto` for a log-likelihood with a gradient; batches differ in size.
 
-    The parameters are those of `Search`, but a prior must be Gaussian. A value with its gradient is one
-    evaluation, of which by default there are at most 100 (d + 10).
+    The parameters are those of `Search`, but a prior must have ``grad_log_density``. A value with its gradient is
+    one evaluation, of which by default there are at most 100 (d + 10).
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -100,7 +101,10 @@ class LobExperiment(Experiment):
     @property
     def _suffix(self) -> str:
         """What keeps the stored cells of different data apart."""
-        return f", FI-2010 in {self.directory}" if self.directory else ""
+        if not self.directory:
+            return ""
+        files = [(path.name, path.stat().st_size) for path in sorted(Path(self.directory).rglob("*.txt"))]
+        return f", FI-2010 in {self.directory} ({zlib.crc32(repr(files).encode()):08x})"
 
     def _by_row(self, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
         return {name.removesuffix(self._suffix): outcome for name, outcome in outcomes.items()}

@@ -1,0 +1,50 @@
+"""Docstrings are written to be read in a terminal; here they become entries of the reference."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+STARRED = re.compile(r"(?<=[( ])\*(?=[\w.]+[,)])")  # the shape (S, *shape) is no emphasis
+BARS = re.compile(r"\|(?=[^|`]+\|)")  # an absolute value is no substitution
+SEVERAL = re.compile(r"(\w+(?:, \w+)+) : (.*)")  # "gap, gap_se : float": two attributes
+RESULTS = re.compile(
+    r"mgvbp\.(?:\w+\.)*(?:Posterior|Marginal|Trace|Diagnosis|FamilyComparison|Rung|State|PointEstimate|Chains"
+    r"|AdamIteration|Prediction|NormalPrediction|NetworkLikelihood|VolatilityResult|Forecast|HARResult|HARForecast"
+    r"|Comparison|Backtest|Dataset|Classification|LOB|Entry)"
+)
+"""Classes whose objects the library makes: how it calls them is nobody's concern."""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Have docstrings pass through `edit` before napoleon sees them, and signatures through `shorten`."""
+    app.connect("autodoc-process-docstring", edit, priority=400)
+    app.connect("autodoc-process-signature", shorten)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def edit(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Escape, in place, what looks like markup outside of literals, and give each attribute a line of its own."""
+    edited, section = (
+        [""] if what in ("attribute", "data", "property") else [],
+        "",
+    )  # or "a: b" would be type and text
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if following and not following.strip("-"):
+            section = line
+        if section == "Attributes" and (match := SEVERAL.fullmatch(line)):
+            edited += [f"{attribute} : {match[2]}" for attribute in match[1].split(", ")]
+            continue
+        parts = re.split(r"(``.*?``|`[^`]*`)", line)
+        parts[::2] = [BARS.sub(r"\|", STARRED.sub(r"\*", part)) for part in parts[::2]]
+        edited.append("".join(parts))
+    lines[:] = edited
+
+
+def shorten(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str, str] | None:
+    """No signature for classes whose objects the library makes."""
+    return ("", "") if what == "class" and RESULTS.fullmatch(name) else None

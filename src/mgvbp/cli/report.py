@@ -1,0 +1,56 @@
+"""``mgvbp report``: a saved posterior as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mgvbp import FileFormatError, load
+from mgvbp.cli.arguments import seed as count_or_zero
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    command = commands.add_parser(
+        "report",
+        help="write a saved posterior as an HTML page: convergence, numbers and pictures",
+        description="Write what there is to say of a posterior that posterior.save(FILE) wrote to one HTML page, "
+        "which needs nothing else.",
+    )
+    command.add_argument("file", type=Path, metavar="FILE", help="what posterior.save(FILE) wrote")
+    command.add_argument(
+        "-o", "--out", type=Path, metavar="PAGE", help="default: FILE with the ending .html, where FILE is"
+    )
+    command.add_argument(
+        "--draws",
+        type=count_or_zero,
+        default=500,
+        metavar="N",
+        help="draws from the posterior to show among the pairs of parameters (default: 500; 0: none)",
+    )
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the posterior and write the page."""
+    from mgvbp.report import write_report
+
+    file, out = arguments.file, arguments.out or arguments.file.with_suffix(".html")
+    try:
+        posterior = load(file)
+    except FileFormatError as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(f"{file} cannot be read: {error.strerror or error}")
+    if out.resolve() == file.resolve():
+        return _refuse(f"{out} is the posterior itself: choose another page with -o")
+    print(f"written to {write_report(posterior, out, file=file.name, num_draws=arguments.draws)}")
+    return 0
+
+
+def _refuse(sentence: str) -> int:
+    """Exit code 2: as for any argument that cannot be used."""
+    print(f"mgvbp: {sentence}", file=sys.stderr)
+    return 2

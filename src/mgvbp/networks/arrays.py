@@ -1,0 +1,80 @@
+"""Rows, responses and draws as arrays, or an error that says what came."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+
+from mgvbp._linalg import Array
+from mgvbp.checks import as_floats
+from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
+
+LAZY = ("shape", "dtype", "__getitem__", "__len__")
+"""What rows must have to stay what they are until a block of them is needed."""
+
+
+def as_rows(X: Any) -> Any:
+    """``X`` as rows of numbers; what is no array but has a shape and a NumPy dtype stays as it is."""
+    lazy = all(hasattr(X, name) for name in LAZY) and isinstance(X.dtype, np.dtype)
+    rows = whole(X, "X") if lazy else as_array(X, "X")
+    if rows.dtype.kind not in "fiub":
+        raise InvalidTypeError(f"X must hold numbers; got dtype {rows.dtype}")
+    if len(rows.shape) < 2 or math.prod(rows.shape) == 0:
+        raise InvalidInputError(f"X has shape {rows.shape}; expected (N, ...), rows of numbers")
+    return rows
+
+
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """``value`` as a NumPy array: lists, frames, tensors on the CPU."""
+    try:
+        return np.asarray(whole(value, name))
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        if isinstance(error, InvalidTypeError):
+            raise
+        raise InvalidTypeError(
+            f"{name} must be an array of numbers; got {reprlib.repr(value)}: {error}"
+        ) from error
+
+
+def whole(value: Any, name: str) -> Any:
+    """``value``, unless some of its entries are not there."""
+    if issparse(value):
+        raise InvalidTypeError(f"{name} is sparse; expected a dense array: {name}.toarray() makes one")
+    if np.ma.isMaskedArray(value):
+        raise InvalidTypeError(f"{name} is a masked array: leave the masked rows out, or fill them in")
+    return value
+
+
+def draws_of(posterior: Any, num_draws: int, rng: int | np.random.Generator | None) -> Array:
+    """Draws (S, d) of whatever tells of θ: a distribution, chains, a point estimate, or the numbers."""
+    found = posterior
+    if not hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
+        if hasattr(posterior, "sample"):
+            found = posterior.sample(num_draws, rng)
+        else:
+            found = getattr(posterior, "flat", getattr(posterior, "theta", posterior))
+    try:
+        return np.atleast_2d(as_floats(as_array(found, "posterior"), "posterior"))
+    except InvalidTypeError:
+        raise InvalidTypeError(
+            "posterior must be a fit, the results of baselines.nuts or baselines.adam, or draws (S, d); "
+            f"got {reprlib.repr(posterior)}"
+        ) from None
+
+
+def warn_of_rounding(y: ArrayLike) -> None:
+    """Warn if single precision leaves fewer than three digits of the differences between responses."""
+    responses = np.asarray(y, np.float64)
+    largest, spread = np.abs(responses).max(), responses.std()
+    step = np.spacing(np.float32(largest))
+    if 0.0 < spread < 1e3 * step:
+        warn_user(
+            f"single precision rounds y, up to {largest:.6g}, to steps of {step:.2g}, and its standard "
+            f"deviation is {spread:.2g}: subtract the mean of y, or take precision='double'",
+            MgvbpWarning,
+        )

@@ -1,0 +1,198 @@
+"""The lower bound over a run: its values, their moving average, and where the result is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle, groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.checks import one_of, positive_integer
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.plots.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
+from mgvbp.posterior import Posterior
+from mgvbp.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AGAINST = ("iterations", "queries")
+PHASES = {
+    "ascent": CYCLE[4],
+    "evolve": CYCLE[4],
+    "hessian": GREY,
+    "survey": GREY,
+    "leap": CYCLE[2],
+    "refine": CYCLE[5],
+    "verify": CYCLE[3],
+}
+"""The phases of ``auto``, and the colours behind them: on the way, looking around, leaping, refining, verifying."""
+FAINT = 0.22
+START = 0.4
+"""Share of a run whose values may be out of sight below, or the start would flatten the rest."""
+
+
+TAKE_THE_LAST = ("auto", "VOGN")
+"""Methods whose result is their last iterate, not the best of all."""
+
+
+class Smooth(NamedTuple):
+    """A run's moving average, and the iteration (1, 2, ...) that the result is from with the bound there."""
+
+    average: Array
+    best: int
+    bound: float
+
+
+def lower_bound(
+    posteriors: Posterior | Mapping[str, Posterior],
+    *,
+    window: int | None = None,
+    against: str = "iterations",
+    ax: Axes | None = None,
+) -> Axes:
+    """The lower bound over a run, its moving average, and t*: the iteration that the result is from.
+
+    Of the named methods that is the one with the largest average over a full window, of ``auto`` the last one, with
+    its phases shaded where a single run is shown. The picture is scaled to the last three fifths of the runs, so that
+    the start does not flatten the rest.
+
+    Parameters
+    ----------
+    posteriors : Posterior, or dict of str to Posterior
+    window : int, optional
+        Iterations to average over; by default those of the run, as ``trace.smoothed`` has them. t* is then that
+        of this window.
+    against : {"iterations", "queries"}
+        What the horizontal axis counts: iterations or evaluations of the log-likelihood.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> from mgvbp import plots
+    >>> posterior = mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), dim=2)
+    >>> plots.lower_bound(posterior, against="queries").get_xlabel()
+    'log-likelihood queries'
+    """
+    runs = as_runs(posteriors)
+    one_of(against, AGAINST, "against")
+    smooth = {name: smoothed(run, window) for name, run in runs.items()}
+    ax = one_axes(ax, 7.4, 3.4)
+    if len(runs) == 1:
+        _shade(ax, next(iter(runs.values())).trace, against)
+    for (name, run), colour in zip(runs.items(), cycle((LINE, *CYCLE[1:])), strict=False):
+        x = run.trace.n_evaluations if against == "queries" else np.arange(1, len(run.trace) + 1)
+        average, best, bound = smooth[name]
+        noisy = not np.array_equal(average, run.trace.lower_bound)
+        if noisy:
+            ax.plot(x, _finite(run.trace.lower_bound), color=colour, linewidth=0.7, alpha=0.35)
+        marker = "" if noisy and len(x) > 1 else "o"
+        label = f"{shown(name)}: " if name else ""
+        ax.plot(
+            x,
+            _finite(average),
+            color=colour,
+            linewidth=1.5,
+            marker=marker,
+            markersize=3.0,
+            label=label + ("moving average" if noisy else "lower bound"),
+        )
+        ax.plot(
+            x[best - 1],
+            bound,
+            color=colour,
+            linestyle="none",
+            marker="D",
+            markersize=6.0,
+            markeredgecolor="white",
+            label=f"{label}{minus(f'{bound:,.3f}')} at t* = {best:,}",
+        )
+    ax.set_ylim(
+        *_in_sight([s.average for s in smooth.values()], [r.trace.lower_bound for r in runs.values()])
+    )
+    ax.margins(x=0.02)
+    ax.set(
+        ylabel="lower bound (nats)",
+        xlabel="iteration" if against == "iterations" else "log-likelihood queries",
+    )
+    return finished(ax, "Lower bound", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+
+
+def as_runs(posteriors: object) -> dict[str, Posterior]:
+    """Posteriors by name; a single one has none."""
+    if isinstance(posteriors, Posterior):
+        return {"": posteriors}
+    if not isinstance(posteriors, Mapping) or not all(isinstance(p, Posterior) for p in posteriors.values()):
+        raise InvalidTypeError(f"expected a posterior, or a dict of name to posterior; got {posteriors!r}")
+    if not posteriors:
+        raise InvalidInputError("the dict of posteriors is empty")
+    return {str(name): posterior for name, posterior in posteriors.items()}
+
+
+def smoothed(posterior: Posterior, window: int | None = None) -> Smooth:
+    """The moving average of a run, that of the run or over ``window`` iterations, and where it is best.
+
+    As in `mgvbp.loop.Patience` only full windows count, if there is one; a run that ended before has its largest
+    single value.
+    """
+    values = posterior.trace.lower_bound
+    if window is None:
+        return Smooth(posterior.trace.smoothed, _taken(posterior), posterior.lower_bound)
+    n = positive_integer(window, "window")
+    averages = np.array([values[max(0, t - n) : t].mean() for t in range(1, len(values) + 1)])
+    counted = np.where(np.arange(1, len(values) + 1) < n, -np.inf, averages) if len(values) >= n else values
+    best = int(np.argmax(counted))
+    return Smooth(averages, best + 1, float(counted[best]))
+
+
+def _taken(posterior: Posterior) -> int:
+    """The iteration (1, 2, ...) that the result is from.
+
+    The trace does not say how long the window was; but the result's bound is one of its averages, or of its values
+    where the run ended before a window was full.
+    """
+    if posterior.method not in TAKE_THE_LAST:
+        for candidates in (posterior.trace.smoothed, posterior.trace.lower_bound):
+            (where,) = np.nonzero(candidates == posterior.lower_bound)
+            if where.size:
+                return int(where[0]) + 1
+    return len(posterior.trace)
+
+
+def _shade(ax: Axes, trace: Trace, against: str) -> None:
+    """The phases of ``auto`` behind the lines, each with its colour once in the legend."""
+    t, seen = 0, set[str]()
+    counts = [0, *trace.n_evaluations]
+    for phase, group in groupby(map(str, trace.phase)):
+        start, t = t, t + len(list(group))
+        if phase not in PHASES:
+            continue
+        ends = (counts[start], counts[t]) if against == "queries" else (start + 0.5, t + 0.5)
+        label = None if phase in seen else phase
+        ax.axvspan(*ends, color=PHASES[phase], alpha=FAINT, linewidth=0.0, zorder=0, label=label)
+        seen.add(phase)
+
+
+def _in_sight(averages: list[Array], values: list[Array]) -> tuple[float | None, float | None]:
+    """Ends of the vertical axis: all but the start of the runs, and what noise there is above."""
+    finite = [a[np.isfinite(a)] for a in averages]
+    later = [a[int(START * len(a)) :] for a in finite if a.size]
+    if not later:
+        return None, None
+    low = min(float(a.min()) for a in later)
+    raw = np.concatenate([v[int(START * len(v)) :] for v in values])
+    high = max(float(a.max()) for a in later)
+    high = max(high, float(raw[np.isfinite(raw)].max(initial=high)))
+    room = 0.08 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)

@@ -1,0 +1,112 @@
+"""How far from the optimum runs are, against what they have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_number
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.plots.canvas import CYCLE, DASHES, finished, one_axes, shown
+from mgvbp.posterior import Posterior
+from mgvbp.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def convergence(
+    posteriors: Posterior | Mapping[str, Posterior | Sequence[Posterior]],
+    optimum: float | None = None,
+    *,
+    floor: float = 1e-3,
+    ax: Axes | None = None,
+) -> Axes:
+    """Nats below the optimum against log-likelihood queries, on logarithmic axes.
+
+    The bound is that of ``trace.smoothed``, an estimate: it may exceed the optimum by its error, and is then drawn on
+    the floor. Several runs under one name are a line, their median, in a band from the best to the worst; a run that
+    has ended stays where it is.
+
+    Parameters
+    ----------
+    posteriors : Posterior, or dict of str to Posterior or list of Posterior
+        All of the same model and prior, or the bounds cannot be compared.
+    optimum : float, optional
+        The maximum of the lower bound; by default the largest bound of these results.
+    floor : float
+        Nats below which differences are not shown; the default is a tenth of the tolerance of ``auto``.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> from mgvbp import plots
+    >>> def f(theta):
+    ...     return -0.5 * (theta**2).sum(axis=1)
+    >>> runs = {"auto": [mgvbp.fit(f, dim=2, rng=seed) for seed in range(3)]}
+    >>> ax = plots.convergence(runs, optimum=np.log(2.0 * np.pi))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('log-likelihood queries', 'nats below the optimum')
+    """
+    groups = _groups(posteriors)
+    lowest = positive_number(floor, "floor")
+    best = max(run.lower_bound for runs in groups.values() for run in runs) if optimum is None else optimum
+    if not isinstance(best, int | float | np.integer | np.floating) or not np.isfinite(best):
+        raise InvalidTypeError(f"optimum must be a number; got {optimum!r}")
+    ax = one_axes(ax, 6.4, 3.8)
+    for (name, runs), colour, dashes in zip(groups.items(), cycle(CYCLE), cycle(DASHES), strict=False):
+        queries, gaps = gaps_on_one_grid([run.trace for run in runs], float(best))
+        seen = np.where(np.isfinite(gaps), np.maximum(gaps, lowest), np.nan)
+        middle = np.where(np.isnan(seen).any(axis=0), np.nan, np.median(seen, axis=0))
+        label = shown(name) + (f" ({len(runs)} runs)" if len(runs) > 1 else "")
+        ax.step(
+            queries, middle, where="post", color=colour, linestyle=dashes, linewidth=1.5, label=label or None
+        )
+        if len(runs) > 1:
+            ends = seen.min(axis=0), seen.max(axis=0)
+            ax.fill_between(queries, *ends, step="post", color=colour, alpha=0.2, linewidth=0.0)
+        ax.plot(queries[-1], middle[-1], "o", color=colour, markersize=4.0)
+    known = "the optimum" if optimum is not None else "the best of these runs"
+    ax.set(xscale="log", yscale="log", xlabel="log-likelihood queries", ylabel=f"nats below {known}")
+    ax.set_ylim(bottom=0.7 * lowest)
+    ax.axhline(lowest, color="0.6", linewidth=0.6, linestyle=":", zorder=0)
+    return finished(ax, "Convergence", frameon=False)
+
+
+def gaps_on_one_grid(traces: list[Trace], optimum: float) -> tuple[Array, Array]:
+    """Numbers of queries (Q,), and the gap of each run after these, (runs, Q); inf before its first value."""
+    grid = np.unique(np.concatenate([trace.n_evaluations for trace in traces]))
+    gaps = np.empty((len(traces), len(grid)))
+    for row, trace in zip(gaps, traces, strict=True):
+        last = np.searchsorted(trace.n_evaluations, grid, side="right")
+        row[:] = np.append(np.inf, optimum - trace.smoothed)[last]
+    return grid.astype(float), gaps
+
+
+def _groups(posteriors: object) -> dict[str, list[Posterior]]:
+    if isinstance(posteriors, Posterior):
+        return {"": [posteriors]}
+    if not isinstance(posteriors, Mapping):
+        raise InvalidTypeError(
+            f"expected a dict of name to posterior, or to a list of them; got {posteriors!r}"
+        )
+    groups: dict[str, list[Posterior]] = {}
+    for name, runs in posteriors.items():
+        listed: list[Any] = list(runs) if isinstance(runs, list | tuple) else [runs]
+        if not all(isinstance(run, Posterior) for run in listed):
+            raise InvalidTypeError(f"{name!r} must be a posterior or a list of posteriors; got {runs!r}")
+        if not listed:
+            raise InvalidInputError(f"there are no posteriors under {name!r}")
+        groups[str(name)] = listed
+    if not groups:
+        raise InvalidInputError("the dict of posteriors is empty")
+    return groups

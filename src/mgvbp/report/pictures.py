@@ -1,0 +1,58 @@
+"""Figures as SVG inside a page, in the page's colours: those of the text and those of its style sheet."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mgvbp.optional import require
+from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE
+from mgvbp.report.page import text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK, PAPER = "#010203", "#fefdfc"
+"""Stand for the colours of text and page, and occur nowhere else."""
+COLOURS = {
+    INK: "currentColor",
+    PAPER: "var(--paper)",
+    LINE: "var(--line)",
+    BAND: "var(--band)",
+    GREY: "var(--grey)",
+    LIGHT: "var(--light)",
+}
+INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+
+
+def picture(draw: Callable[[], Figure], name: str, caption: str) -> str:
+    """The figure that ``draw`` makes, with a caption; the ``name`` tells its ids from those of other figures."""
+    return f"<figure>{inline_svg(draw, name)}<figcaption>{text(caption)}</figcaption></figure>"
+
+
+def inline_svg(draw: Callable[[], Figure], name: str) -> str:
+    """The figure that ``draw`` makes as an element of a page: the same at every call."""
+    matplotlib, content = require("matplotlib", "plots"), io.StringIO()
+    look = {
+        **dict.fromkeys(INKED, INK),
+        "legend.facecolor": PAPER,
+        "svg.fonttype": "none",  # text stays text: small, sharp, and the browser has glyphs for all names
+        "svg.hashsalt": name,
+    }
+    with matplotlib.rc_context(look), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure = draw()
+        figure.savefig(content, format="svg", transparent=True, dpi=150, metadata={"Date": None})
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close(figure)
+    svg = content.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg, count=2)  # HTML knows them
+    for colour, in_page in COLOURS.items():
+        svg = svg.replace(colour, in_page)
+    return svg

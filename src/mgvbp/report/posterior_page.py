@@ -1,0 +1,200 @@
+"""What there is to say of a saved posterior: how it was found, whether it converged, numbers and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mgvbp import plots
+from mgvbp._linalg import Array
+from mgvbp.checks import positive_integer
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.plots.matrix import MOST as LARGEST_MATRIX
+from mgvbp.posterior import Posterior
+from mgvbp.report.page import code_block, html_page, paragraph, section, table
+from mgvbp.report.pictures import picture
+from mgvbp.summary import table_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 200
+"""Of the table of parameters; of more, the first and the last ones are shown."""
+MOST_MARGINALS = 24
+MOST_IN_PAIRS = 5
+"""Parameters in the pictures, the first ones."""
+
+
+def write_report(
+    posterior: Posterior, path: str | PathLike[str], *, file: str = "posterior.npz", num_draws: int = 500
+) -> Path:
+    """Write `html_report` to ``path``; returns the path.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument cannot be used, or the file cannot be written.
+    """
+    page, target = html_report(posterior, file=file, num_draws=num_draws), Path(path)
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"{target} cannot be written: {error.strerror or error}") from None
+    return target
+
+
+def html_report(posterior: Posterior, *, file: str = "posterior.npz", num_draws: int = 500) -> str:
+    """A posterior as an HTML page that needs nothing else: no scripts, no links to elsewhere.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    file : str
+        The name under which it was saved, for the heading and the code that loads it.
+    num_draws : int
+        Draws from the posterior that are shown among the pairs of parameters; 0 for none.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> posterior = mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), dim=2)
+    >>> page = html_report(posterior)
+    >>> page.startswith("<!doctype html>"), "http" in page
+    (True, False)
+    """
+    if not isinstance(posterior, Posterior):
+        raise InvalidTypeError(f"expected a posterior, as mgvbp.fit returns it; got {posterior!r}")
+    shown = positive_integer(num_draws, "num_draws", least=0)
+    rows = table_rows(posterior)
+    return html_page(
+        f"Posterior of {posterior.dim:,} parameter{'s' * (posterior.dim > 1)}: {file}",
+        [
+            *section("What was run", table([], run_rows(posterior), words=True)),
+            *section("Did it converge?", *convergence_words(posterior)),
+            *section("Parameters", *_numbers(posterior, rows)),
+            *section("Pictures", *_pictures(posterior, list(rows), shown)),
+            *section("How to use it", code_block(_code(posterior, file))),
+        ],
+    )
+
+
+def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
+    """Method, cost and result of the run, as text."""
+    se = posterior.lower_bound_se
+    error = "" if se is None else f" (standard error {se:.4f})"
+    return [
+        ("method", f"{posterior.method}, {posterior.estimator} estimator"),
+        ("family", f"{posterior.family.name} covariance, {posterior.dim:,} parameters"),
+        (
+            "cost",
+            f"{posterior.n_evaluations:,} log-likelihood queries in {len(posterior.trace):,} iterations",
+        ),
+        ("lower bound", f"{posterior.lower_bound:,.4f} nats{error}"),
+        ("stopped since", posterior.stop_reason),
+    ]
+
+
+def convergence_words(posterior: Posterior) -> list[str]:
+    """What the certificate says, in plain words, as HTML; what it does not say, too."""
+    gap, sd = posterior.gap, posterior.gap_se
+    best = f"the best Gaussian with {posterior.family.name} covariance"
+    if gap is not None and np.isfinite(gap):
+        error = "" if sd is None or not np.isfinite(sd) else f", give or take {sd:.2g}"
+        distance = f"Its lower bound is expected to lie {gap:.2g} nats below that of {best}{error}."
+    elif gap is not None:
+        distance = f"How far it is from {best} is not known."
+    else:
+        distance = f"{posterior.method} has no certificate of its distance to {best}; method='auto' has one."
+    if posterior.converged:
+        said = (
+            "Yes. "
+            if gap is not None
+            else "As far as its own rule tells: the lower bound no longer improved. "
+        )
+        verdict = paragraph(said + distance, "good")
+    else:
+        verdict = paragraph(
+            f"No; the run ended early: {posterior.stop_reason}. {distance} Continue with more "
+            "evaluations, or start elsewhere, before you rely on the numbers below.",
+            "doubt",
+        )
+    limits = paragraph(
+        "This compares Gaussians with each other. Whether a Gaussian is good enough for this posterior is another "
+        "question, which needs the model: posterior.diagnose(log_density=...) answers it.",
+        "note",
+    )
+    return [verdict, *(paragraph(note, "note") for note in _incidents(posterior)), limits]
+
+
+def _incidents(posterior: Posterior) -> list[str]:
+    dropped, shortened = int(posterior.trace.dropped.sum()), int(np.count_nonzero(posterior.trace.reductions))
+    failed = sum(posterior.failures.values())
+    return [
+        *([f"{dropped:,} draws with non-finite values were left out: the result is conditional on the region "
+           "where the log-likelihood is finite."] if dropped else []),
+        *([f"The step was shortened in {shortened:,} iterations to stay positive definite."] if shortened else []),
+        *([f"The evaluation of {failed:,} draws failed twice."] if failed else []),
+    ]  # fmt: skip
+
+
+def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[str]:
+    lines = [[label, *(f"{x:.5g}" for x in row)] for label, row in rows.items()]
+    if len(lines) > MOST_ROWS:
+        half = MOST_ROWS // 2
+        lines[half:-half] = [[f"… {len(lines) - 2 * half:,} more …", "", "", "", ""]]
+    scale = (
+        "as they are constrained" if posterior.parameters is not None else "entries of the unconstrained θ"
+    )
+    return [
+        paragraph(f"Values {scale}, with central 95% intervals.", "note"),
+        table(["parameter", "mean", "sd", "2.5%", "97.5%"], lines),
+    ]
+
+
+def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[str]:
+    first, paired = labels[:MOST_MARGINALS], labels[:MOST_IN_PAIRS]
+    few = f" of the first {len(first)} parameters" if len(first) < len(labels) else ""
+    drawn: dict[str, tuple[Callable[[], Any], str]] = {
+        "bound": (partial(plots.lower_bound, posterior), "The lower bound over the run; larger is better."),
+        "marginals": (partial(plots.marginals, posterior, first), f"Marginal densities{few}."),
+    }
+    if len(paired) > 1:
+        dots = posterior.sample(num_draws, rng=0) if num_draws else None
+        few = f" of the first {len(paired)} parameters" if len(paired) < len(labels) else ""
+        with_dots = f", with {num_draws:,} draws" if num_draws else ""
+        drawn["pairs"] = (
+            partial(plots.corner, posterior, paired, dots),
+            f"Regions with 50% and 95% of the probability{with_dots}: pairs{few}.",
+        )
+    if 1 < posterior.dim <= LARGEST_MATRIX:
+        drawn["correlation"] = (partial(plots.covariance, posterior), "Correlations of the unconstrained θ.")
+    return [picture(partial(_figure, draw), name, caption) for name, (draw, caption) in drawn.items()]
+
+
+def _figure(draw: Callable[[], Any]) -> Figure:
+    return cast("Figure", np.ravel(draw())[0].figure)
+
+
+def _code(posterior: Posterior, file: str) -> list[str]:
+    lines = [
+        "import mgvbp",
+        f"posterior = mgvbp.load({file!r})",
+        "print(posterior.summary())",
+        "posterior.sample(1000, rng=0)     # draws of the unconstrained θ",
+    ]
+    if posterior.parameters is not None:
+        name = posterior.parameters.names[0]
+        lines += [
+            "posterior.draws(1000, rng=0)      # the same by name, as they are constrained",
+            f"posterior[{name!r}].quantile([0.05, 0.95])",
+        ]
+    return [*lines, "mgvbp.fit(log_likelihood_of_new_data, prior=posterior)"]

@@ -1,0 +1,125 @@
+"""The pages: their links lead somewhere, their code is Python, and the reference has every public name."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts)]
+SUBPACKAGES = [
+    "baselines",
+    "datasets",
+    "estimators",
+    "families",
+    "methods",
+    "models",
+    "networks",
+    "plots",
+    "report",
+]
+PUBLIC = ["mgvbp", *(f"mgvbp.{name}" for name in [*SUBPACKAGES, "sklearn", "transforms", "volatility"])]
+INTERNAL = {"resolve_estimator", "resolve_family", "resolve_method"}  # for other modules, not for users
+
+
+def text_of(page):
+    """A page without its code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks_of(page):
+    """The bodies of its blocks of Python."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def anchors_of(page):
+    """What a heading is called in a link: lower case, without punctuation, hyphens for blanks, as on GitHub."""
+    text = text_of(page)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r"^\((\S+)\)=$", text, re.MULTILINE))
+
+
+def links():
+    """All (page, target) of links and pictures that do not lead into the web."""
+    for page in PAGES:
+        text = text_of(page)
+        figures = re.findall(r"^```\{image\} (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for target in [*re.findall(r"\]\(([^)\s]+)\)", text), *figures]:
+            if not re.match(r"https?:", target):
+                yield pytest.param(page, target, id=f"{page.relative_to(ROOT)}-{target}")
+
+
+@pytest.mark.parametrize(("page", "target"), list(links()))
+def test_links_lead_to_files_and_headings(page, target):
+    path, _, anchor = target.partition("#")
+    file = (page.parent / path).resolve() if path else page
+    assert file.is_file(), f"{target} is not there"
+    assert file.is_relative_to(ROOT)
+    if anchor:
+        assert anchor in anchors_of(file)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_blocks_run_or_are_at_least_python(page):
+    for block in blocks_of(page):
+        if ">>> " in block:  # pytest runs it; the blank line ends the expected output
+            assert block.endswith("\n\n"), f"no blank line before the end of {block[:60]!r}"
+        else:
+            ast.parse(block)
+
+
+def documented():
+    """The full names that the pages of the reference have entries for."""
+    for page in (DOCS / "api").glob("*.md"):
+        module = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = match[1]
+            elif match := re.match(r"\.\. (?:auto|py:)\w+:: (\S+)", line):
+                yield f"{module}.{match[1]}"
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_reference_has_every_public_name(module):
+    if module == "mgvbp.sklearn":
+        pytest.importorskip("sklearn", reason="needs mgvbp[sklearn]")
+    known = {_resolved(name) for name in documented()}
+    missing = [
+        name
+        for name in importlib.import_module(module).__all__
+        if name not in INTERNAL and _resolved(f"{module}.{name}") not in known
+    ]
+    assert not missing
+
+
+def _resolved(name):
+    """Where an object was first defined, so that a name that is exported twice needs one entry."""
+    module, _, attribute = name.rpartition(".")
+    found = getattr(importlib.import_module(module), attribute)
+    home = getattr(found, "__module__", None)
+    return (home, found.__qualname__) if home and hasattr(found, "__qualname__") else name
+
+
+def test_every_entry_of_the_reference_exists_once():
+    names = list(documented())
+    assert len(names) > 100
+    assert len(set(names)) == len(names)
+    for name in names:
+        _resolved(name)
+
+
+@pytest.mark.parametrize("figure", sorted(DOCS.glob("*.svg")), ids=lambda path: path.name)
+def test_figures_are_self_contained_and_have_a_title(figure):
+    root = ElementTree.parse(figure).getroot()
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+    assert not re.search(r"(?:href|src|url)\s*[=(]\s*[\"']?https?:", figure.read_text(encoding="utf-8"))
+
+
+def test_pages_tell_nothing_of_the_machine_they_were_made_on():
+    for page in PAGES:
+        assert not re.search(r"/(?:home|root|tmp|work)/", page.read_text(encoding="utf-8"))
