@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_info
 import mgvbp
 from common import FAST
 from mgvbp import parallel, workers
+from mgvbp.attempts import Done, Failed, Failures
 from mgvbp.deadline import Deadline, deadline
 from mgvbp.errors import (
     ConvergenceWarning,
@@ -31,9 +32,9 @@ from mgvbp.errors import (
     MgvbpWarning,
     NonFiniteWarning,
 )
-from mgvbp.parallel import Failures, Pool, evaluator
+from mgvbp.parallel import Pool, evaluator
 from mgvbp.problem import Problem
-from mgvbp.workers import Done, Failed, Workers
+from mgvbp.workers import Workers
 
 SHAPES = np.array([3.0, 8.0])
 OPTIMUM = float(

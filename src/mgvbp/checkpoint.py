@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
+from mgvbp.attempts import Failures
 from mgvbp.encoding import check_extent, encoded
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, InvalidTypeError, warn_user
-from mgvbp.parallel import Evaluate, Failures, Here, Pool
+from mgvbp.parallel import Evaluate, Here, Pool
 from mgvbp.record import COLUMNS, Part, Record, Told, difference, read_checkpoint
 from mgvbp.storage import write_archive
 
@@ -150,7 +151,7 @@ class Recorder:
             )
         if iteration > 1:
             return
-        derivatives = COLUMNS.index(evaluate._needs)
+        derivatives = COLUMNS.index(evaluate.needs)
         if derivatives != len(arrays) - 1:
             raise InvalidInputError(
                 f"{self._path} is the checkpoint of a model with {len(arrays) - 1} derivatives; this one has "
@@ -168,7 +169,7 @@ class Recorder:
 
     def _again(self, theta: Array, evaluate: Here | Pool) -> tuple[Array, ...]:
         """What the model has at draws that had a value, at the second attempt if need be."""
-        problem, needs = evaluate._problem, evaluate._needs
+        problem, needs = evaluate.problem, evaluate.needs
         with suppress(Exception):
             found = problem.evaluate_at(1, theta, needs)
             if np.isfinite(found[0]).all():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.attempts import Failures
 from mgvbp.auto import Auto, MultiStart, affordable, uses_gradient
 from mgvbp.auto.search import Search
 from mgvbp.checks import as_floats, positive_integer
@@ -21,7 +22,6 @@ from mgvbp.gaussian import Gaussian
 from mgvbp.loop import Patience, Run, Verdict
 from mgvbp.methods import Method, resolve_method
 from mgvbp.optimizer import STREAM, Info
-from mgvbp.parallel import Failures
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Needs, Prior, Problem, log_prior
 

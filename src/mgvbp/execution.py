@@ -6,10 +6,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mgvbp._linalg import Array
+from mgvbp.attempts import Failures
 from mgvbp.checkpoint import Recorder
 from mgvbp.errors import InvalidTypeError
 from mgvbp.loop import AskTell, Callback, Iteration, Judge, Run, run
-from mgvbp.parallel import Evaluate, Failures, Pool, evaluator
+from mgvbp.parallel import Evaluate, Pool, evaluator
 from mgvbp.problem import Needs, Problem
 from mgvbp.progress import progress_bar
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mgvbp.attempts import Failures
 from mgvbp.checks import positive_integer
 from mgvbp.encoding import stored_blocks
 from mgvbp.errors import FileFormatError, MgvbpError
 from mgvbp.families import Family, resolve_family
-from mgvbp.parallel import Failures
 from mgvbp.parameters import Parameters
 from mgvbp.posterior import Posterior
 from mgvbp.storage import DAMAGE, count, read_archive

@@ -22,13 +22,12 @@ from typing import Self
 import numpy as np
 
 from mgvbp._linalg import Array
+from mgvbp.attempts import Done, Failed, Failures, Indices, Outcome, attempt
 from mgvbp.checks import positive_number
 from mgvbp.deadline import available
 from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 from mgvbp.problem import Needs, Problem
-from mgvbp.workers import Done, Failed, Failures, Indices, Outcome, Workers, attempt
-
-__all__ = ["Evaluate", "Failures", "Here", "Pool", "evaluator"]
+from mgvbp.workers import Workers
 
 Evaluate = Callable[[int, Array], tuple[Array, ...]]
 Observer = Callable[[Indices, tuple[Array, ...]], None]
@@ -114,18 +113,18 @@ class Here:
     """
 
     def __init__(self, problem: Problem, needs: Needs) -> None:
-        self._problem, self._needs = problem, needs
+        self.problem, self.needs = problem, needs
         self._slices = Slices(problem, needs)
         self.observer: Observer | None = None
 
     def __call__(self, iteration: int, theta: Array) -> tuple[Array, ...]:
         """What the problem's function gives for all rows of ``theta``."""
         if self.observer is None or not self._slices.rowwise:
-            return self._problem.evaluate_at(iteration, theta, self._needs)
+            return self.problem.evaluate_at(iteration, theta, self.needs)
         parts = []
         for rows in self._slices(np.arange(len(theta))):
             begin = time.perf_counter()
-            parts.append(self._problem.evaluate_at(iteration, theta[rows], self._needs))
+            parts.append(self.problem.evaluate_at(iteration, theta[rows], self.needs))
             self._slices.learn(len(rows), time.perf_counter() - begin)
             self.observer(rows, parts[-1])
         return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
@@ -152,7 +151,7 @@ class Pool:
     """
 
     def __init__(self, problem: Problem, needs: Needs, workers: int, timeout: float | None) -> None:
-        self._problem, self._needs, self._number, self._timeout = problem, needs, workers, timeout
+        self.problem, self.needs, self._number, self._timeout = problem, needs, workers, timeout
         self.failures = Failures()
         self.observer: Observer | None = None
         self.draws = 0
@@ -197,7 +196,7 @@ class Pool:
     def _joined(self, found: list[tuple[Indices, Done]], theta: Array) -> tuple[Array, ...]:
         if len(found) == 1 and len(found[0][0]) == len(theta):
             return found[0][1].arrays
-        width = {"values": 1, "gradients": 2, "squares": 3}[self._needs]
+        width = {"values": 1, "gradients": 2, "squares": 3}[self.needs]
         whole = tuple(np.full(theta.shape[: 1 + (k > 0)], np.nan) for k in range(width))
         for rows, done in found:
             for array, part in zip(whole, done.arrays, strict=True):
@@ -290,7 +289,7 @@ class Pool:
 
     def _attempt(self, iteration: int, theta: Array, rows: Indices) -> Done | Failed:
         draws = theta if len(rows) == len(theta) else theta[rows]
-        outcome = attempt(self._problem, iteration, draws, self._needs, self._limit(len(rows)))
+        outcome = attempt(self.problem, iteration, draws, self.needs, self._limit(len(rows)))
         self._slices.learn(len(rows), outcome.seconds)
         return outcome
 
@@ -298,7 +297,7 @@ class Pool:
         """The workers; none if the model cannot be sent to them."""
         if self._workers is None and self._number > 1:
             try:
-                workers = Workers(self._problem, self._needs, self._number, self.failures)
+                workers = Workers(self.problem, self.needs, self._number, self.failures)
             except InvalidInputError as error:
                 warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning)
                 self._number = 1

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp._linalg import Array
+from mgvbp.attempts import Failures
 from mgvbp.encoding import ARRAYS, check, decoded
 from mgvbp.errors import FileFormatError, MgvbpError
-from mgvbp.parallel import Failures
 from mgvbp.storage import DAMAGE, count, read_archive
 
 COLUMNS = ("values", "gradients", "squares")
