@@ -30,8 +30,8 @@ MOST_COLUMNS = 1000
 HIGHEST_DEGREE = 6
 SMOOTH_BELOW = 20.0
 """Gap, in units of the noise, above which the next leap does not need kriging."""
-SMOOTH_NOISE = 10.0
-"""Noise, in units of the tolerance, above which kriging would not bring it below that: draws are needed anyway."""
+SMOOTH_NOISE = 3.0
+"""Nats of noise above which what a quadratic misses is no small correction, and kriging seldom helps."""
 SMOOTH_DRAWS = 2500
 """Draws above which it takes too long."""
 SMOOTH_SHARE = 3.0
@@ -111,7 +111,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
-    worthwhile = max(0.5 * tol, fit.gap / SMOOTH_BELOW) < fit.noise < SMOOTH_NOISE * tol
+    worthwhile = max(0.5 * tol, fit.gap / SMOOTH_BELOW) < fit.noise < SMOOTH_NOISE
     if worthwhile and len(h) <= min(SMOOTH_DRAWS, SMOOTH_SHARE * effective):
         smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
         if smooth is not None and smooth.noise < fit.noise:
