@@ -256,8 +256,10 @@ def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> A
     except Exception as error:
         error.theta = theta  # type: ignore[attr-defined]
         if not isinstance(error, MgvbpError):
+            advice = "; if it takes one draw at a time, say vectorized=False" if theta.ndim == 2 else ""
             error.add_note(
-                f"raised by the function given to mgvbp; its argument is this exception's .theta {theta.shape}"
+                "raised by the function given to mgvbp; its argument is this exception's "
+                f".theta {theta.shape}{advice}"
             )
         raise
 
