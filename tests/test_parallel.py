@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import uuid
+import warnings
 import zlib
 from collections import Counter
 from concurrent.futures import BrokenExecutor
@@ -334,12 +335,14 @@ class Faulty:
 
 def faulty_fit(function, **options):
     """Fit, and compare all that is reported about failures with what happened."""
-    with pytest.warns(NonFiniteWarning, match="non-finite") as caught:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         posterior = mgvbp.fit(function, **fit, **options)
     counts = function.counts
     fine = counts.pop("fine")
     assert posterior.trace.n_evaluations[-1] == fine + counts.total()
     assert posterior.trace.dropped.sum() == counts.total()
+    assert [warning.category for warning in caught] == [NonFiniteWarning] * bool(counts)
     nans = counts.pop("nan", 0)
     assert posterior.failures == dict(counts)
     if counts:
@@ -360,14 +363,19 @@ def test_twenty_fits_of_twenty(log):
     assert min(total["nan"], total["raised"], total["timed_out"]) >= 5
 
 
-@pytest.mark.parametrize("seed", [2, 11])
-def test_faults_in_processes(log, seed, eager):
-    """Seeds of which some draws hang."""
-    posterior, counts = faulty_fit(Faulty(log, seed), timeout=0.5, rng=seed, n_jobs=2)
-    assert counts["timed_out"] > 0
-    assert posterior.converged
-    assert shortfall(posterior) < TOLERANCE
-    assert {line.split()[2] for line in lines(log)} > {str(os.getpid())}
+def test_faults_in_processes(log, eager):
+    """Until some draws have hung, which are one in a hundred."""
+    total = Counter()
+    for seed in range(30):
+        path = log.with_name(f"log{seed}")
+        posterior, counts = faulty_fit(Faulty(path, seed), timeout=0.5, rng=seed, n_jobs=2)
+        assert posterior.converged
+        assert shortfall(posterior) < TOLERANCE
+        assert {line.split()[2] for line in lines(path)} > {str(os.getpid())}
+        total += counts
+        if total["timed_out"] > 1:
+            break
+    assert min(total["nan"], total["raised"], total["timed_out"]) > 0
 
 
 def test_faults_in_threads(log, eager):
