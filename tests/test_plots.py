@@ -20,7 +20,6 @@ from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.networks import Prediction
 from mgvbp.plots.bound import smoothed
 from mgvbp.plots.canvas import shown
-from mgvbp.plots.entries import pair_covariance
 from mgvbp.plots.pairs import ellipse
 from mgvbp.plots.panels import BINS, NUM_DRAWS, REACH
 from mgvbp.transforms import Interval, Positive, Real, Simplex
@@ -300,7 +299,7 @@ def test_dots_are_the_draws(posterior):
 @pytest.mark.parametrize("family", [Full(4), Diagonal(4), BlockDiagonal([[0, 2], [1, 3]])])
 def test_the_covariance_of_a_pair(family):
     q = Gaussian.from_factor(np.zeros(4), family.factor(precision=random_covariance(4)), family)
-    np.testing.assert_allclose(pair_covariance(q, [2, 0]), q.covariance[np.ix_([2, 0], [2, 0])], rtol=1e-10)
+    np.testing.assert_allclose(q.covariance_of([2, 0]), q.covariance[np.ix_([2, 0], [2, 0])], rtol=1e-10)
 
 
 def test_of_very_many_parameters_some_can_be_seen():

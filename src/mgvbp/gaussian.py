@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
 
@@ -102,6 +103,13 @@ class Gaussian:
     def covariance(self) -> Array:
         """The covariance matrix, (d, d)."""
         return self.family.covariance(self.factor)
+
+    def covariance_of(self, entries: Sequence[int]) -> Array:
+        """The covariance of some entries of θ, (k, k), without making that of all."""
+        unit = np.zeros((len(entries), self.dim))
+        unit[np.arange(len(entries)), entries] = 1.0
+        rows = self.family.solve(self.factor, unit)  # L⁻¹ e_j: Σ_jk is the product of two of them
+        return rows @ rows.T
 
     @property
     def precision(self) -> Array:

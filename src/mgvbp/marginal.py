@@ -138,7 +138,7 @@ class TransformedMarginal(Marginal):
     @cached_property
     def _joint(self) -> Gaussian:
         """The distribution of the unconstrained numbers."""
-        return Gaussian(self._normal[0], variance=self._q.covariance[self._where, self._where])
+        return Gaussian(self._normal[0], variance=self._q.covariance_of(range(self._q.dim)[self._where]))
 
     @cached_property
     def _draws(self) -> Array:

@@ -74,14 +74,6 @@ def chosen(posterior: Posterior, names: str | Iterable[str] | None, most: int) -
     return found
 
 
-def pair_covariance(q: Gaussian, columns: list[int]) -> Array:
-    """The covariance of some entries of θ, (k, k), without that of all."""
-    unit = np.zeros((len(columns), q.dim))
-    unit[np.arange(len(columns)), columns] = 1.0
-    rows = q.family.solve(q.factor, unit)  # L⁻¹ e_j: Σ_jk is the product of two of them
-    return rows @ rows.T
-
-
 def _entries(posterior: Posterior) -> dict[str, list[Entry]]:
     parameters = posterior.parameters
     if parameters is None:

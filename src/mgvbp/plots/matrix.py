@@ -9,6 +9,7 @@ import numpy as np
 from mgvbp.checks import true_or_false
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.gaussian import Gaussian
+from mgvbp.parameters import indexed
 from mgvbp.plots.canvas import SMALL, finished, minus, one_axes, shown
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def covariance(posterior: Gaussian, correlation: bool = True, ax: Axes | None = 
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)
     if d <= MOST_LABELS:
-        labels = getattr(posterior, "labels", None) or [f"theta[{i}]" for i in range(d)]
+        labels = getattr(posterior, "labels", None) or indexed("theta", (d,))
         texts = [shown(label) for label in labels]
         small = SMALL if d <= 20 else 6
         ax.set_xticks(range(d), texts, rotation=90, parse_math=False)

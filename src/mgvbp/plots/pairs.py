@@ -10,7 +10,7 @@ import numpy as np
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.plots.canvas import GREY, LINE, SMALL, checked_axes, finished, new_figure, shown
-from mgvbp.plots.entries import Entry, chosen, pair_covariance
+from mgvbp.plots.entries import Entry, chosen
 from mgvbp.plots.overlay import Draws, columns
 from mgvbp.plots.panels import draw_density, draws_without_formula
 from mgvbp.posterior import Posterior
@@ -103,7 +103,7 @@ def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mappi
     assert right.transform is not None
     assert up.transform is not None
     where = [right.column, up.column]
-    covariance = pair_covariance(posterior, where)
+    covariance = posterior.covariance_of(where)
     for probability in LEVELS:
         path = ellipse(posterior.mean[where], covariance, probability)
         x, y = right.transform.constrain(path[:, :1]), up.transform.constrain(path[:, 1:])
