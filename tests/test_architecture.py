@@ -21,7 +21,7 @@ LAYERS = [
     {"errors"},
     {"_linalg"},
     {"checks", "deadline", "optional"},
-    {"minibatch"},
+    {"canvas", "minibatch"},
     {"families", "transforms"},
     {"gaussian"},
     {"draws", "problem"},

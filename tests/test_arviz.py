@@ -1,6 +1,7 @@
 """The export to ArviZ, with both of its generations: packages of their own, and what was ``arviz`` before 1.0.
 
-Python 3.11 gets arviz 0.23, arviz-base, arviz-stats and arviz-plots 0.8; later ones get arviz 1.
+Python 3.11 gets arviz 0.23, arviz-base and arviz-stats 0.8; later ones get arviz 1 with arviz-plots. The tests of
+arviz-plots are for these: its 0.8 does not work with matplotlib 3.11, and arviz 0.23 does not import beside it then.
 """
 
 import importlib
@@ -11,7 +12,8 @@ import pytest
 from arviz_base import from_dict
 from scipy import stats
 
-from mgvbp import Gaussian, Model, Parameters, Posterior, fit, load
+from common import posterior_of, rescaled
+from mgvbp import Gaussian, Model, Parameters, fit, load
 from mgvbp.models import LinearRegression, MultinomialRegression
 from mgvbp.transforms import Positive, Real
 
@@ -155,26 +157,10 @@ def test_a_function_that_modifies_its_argument(line):
         theta[:] = 0.0
         return values
 
-    tree = rescaled(line, 1.0, log_density=greedy).to_arviz(5, rng=1)
+    tree = posterior_of(line, greedy).to_arviz(5, rng=1)
     theta = tree["posterior"]["theta"].to_numpy()[0]
     assert np.array_equal(theta, line.sample(5, rng=1))
     np.testing.assert_allclose(tree["sample_stats"]["lp"].to_numpy()[0], -0.5 * (theta**2).sum(axis=1))
-
-
-def rescaled(posterior, variance, **options):
-    """A posterior with so many times the variance, of another target."""
-    return Posterior(
-        posterior.mean,
-        posterior.factor / np.sqrt(variance),
-        posterior.family,
-        lower_bound=0.0,
-        converged=True,
-        stop_reason="",
-        trace=posterior.trace,
-        method="",
-        estimator="",
-        **options,
-    )
 
 
 # --- arviz-stats --------------------------------------------------------------------------------------
@@ -210,10 +196,7 @@ def test_lp_and_log_q_correct_a_poor_approximation(line):
 
     model = LinearRegression(X, Y)
     wide = rescaled(
-        line,
-        2.5,
-        log_density=lambda theta: model(theta) + PRIOR.log_density(theta),
-        pointwise=model.pointwise,
+        line, 2.5, lambda theta: model(theta) + PRIOR.log_density(theta), pointwise=model.pointwise
     ).to_arviz(4000)
     at_draws = wide["sample_stats"]
     right = loo(line.to_arviz(4000)).elpd

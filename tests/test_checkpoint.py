@@ -6,12 +6,15 @@ import errno
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import stat
 import sys
 import time
 import tracemalloc
+import warnings
 import zlib
+from ast import literal_eval
 from dataclasses import dataclass, fields
 from functools import cache
 
@@ -28,6 +31,7 @@ from mgvbp import (
     Auto,
     BlockDiagonal,
     CheckpointWarning,
+    ConvergenceWarning,
     FileFormatError,
     Gaussian,
     InvalidInputError,
@@ -311,7 +315,9 @@ def interrupted(path, line):
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        mgvbp.fit(**SHORT, checkpoint=path, every=1e9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # that it was interrupted
+            mgvbp.fit(**SHORT, checkpoint=path, every=1e9)
     except KeyboardInterrupt:
         pass
     finally:
@@ -343,6 +349,70 @@ def test_interrupted_at_any_line(path, monkeypatch):
             path.unlink()
         line += 1
     assert lengths >= {(0, False), (1, False), (1, True), (2, False)}
+
+
+def controlled(at):
+    """A log density with control-C at one of its calls."""
+    calls = []
+
+    def log_density(theta):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return Density()(theta)
+
+    return log_density
+
+
+@pytest.mark.parametrize("method", [STEPS, "auto"], ids=["named", "auto"])
+def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
+    """As it is written there, the call goes on with the run, in a second life as in the first."""
+    settings = {"dim": D, "method": method}
+    if method == STEPS:
+        settings["num_draws"] = 20
+    whole = mgvbp.fit(Density(), **settings)
+    pattern = r"^not converged, interrupted: .*mgvbp\.resume\((?P<path>'.*'), \.\.\.\) goes on with it$"
+    lives = [
+        lambda: mgvbp.fit(controlled(at=2), checkpoint=path, **settings),
+        lambda: mgvbp.resume(path, controlled(at=3)),  # the first call compares two draws
+    ]
+    for life in lives:
+        with pytest.warns(ConvergenceWarning, match="interrupted") as caught:
+            posterior = life()
+        assert posterior.stop_reason == "interrupted"
+        assert len(caught) == 1
+        assert "max_evaluations" not in str(caught[0].message)
+        named = literal_eval(re.match(pattern, str(caught[0].message))["path"])
+        assert named == str(path)
+    assert same(mgvbp.resume(named, Density()), whole)
+
+
+def test_without_a_file_the_warning_does_not_name_one(path, tmp_path):
+    """No checkpoint is asked for, or it could not be written."""
+    with pytest.warns(ConvergenceWarning, match=r"interrupted: .*max_evaluations") as caught:
+        mgvbp.fit(controlled(at=2), dim=D)
+    assert "resume" not in str(caught[0].message)
+    with pytest.warns(mgvbp.MgvbpWarning) as caught:
+        mgvbp.fit(controlled(at=2), dim=D, checkpoint=tmp_path / "nowhere" / "run.npz")
+    assert {w.category for w in caught} == {CheckpointWarning, ConvergenceWarning}
+    assert not any("resume" in str(w.message) for w in caught)
+
+
+def test_a_file_that_could_not_be_replaced_is_still_named(path, monkeypatch):
+    """The one before is there."""
+    write, calls = mgvbp.checkpoint.write_archive, []
+
+    def once(*arguments, **options):
+        calls.append(1)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, "No space left")
+        write(*arguments, **options)
+
+    monkeypatch.setattr(mgvbp.checkpoint, "write_archive", once)
+    with pytest.warns(CheckpointWarning, match="No space"), pytest.warns(ConvergenceWarning, match="resume"):
+        mgvbp.fit(controlled(at=3), dim=D, checkpoint=path)
+    monkeypatch.undo()
+    assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D))
 
 
 def test_an_iteration_is_gone_on_with_where_it_was(path, monkeypatch):

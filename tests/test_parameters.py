@@ -226,11 +226,35 @@ def test_a_prior_far_out_is_minus_infinity_without_a_warning(distribution):
         (UpperBound(2.0), uniform(0.0, 2.0), r"\(0\.0, 2\.0\), but UpperBound\(2\.0\)"),
         (Interval(-1.0, 1.0), beta(2.0, 2.0), r"\(0\.0, 1\.0\), but Interval\(-1\.0, 1\.0\)"),
         (Positive(), Uniform(a=1.0, b=2.0), r"\(1\.0, 2\.0\), but Positive\(\)"),
+        (
+            Ordered(3),
+            halfnorm(),
+            r"\(0\.0, inf\), but Ordered\(3\) goes .* use a distribution of all real numbers",
+        ),
+        (Ordered(1), uniform(-9.0, 18.0), r"\(-9\.0, 9\.0\), but Ordered\(1\)"),
     ],
 )
 def test_a_prior_that_is_zero_where_the_constraint_is_not(transform, distribution, message):
     with pytest.raises(InvalidInputError, match=message):
         Parameters(v=transform).prior(v=distribution)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        norm([0.0, 1.0], 2.0),
+        multivariate_normal([0.0, 1.0], 4.0 * np.eye(2)),
+        lambda cuts: norm.logpdf(cuts, [0.0, 1.0], 2.0).sum(axis=1),
+    ],
+    ids=["entries", "vector", "function"],
+)
+def test_priors_of_increasing_numbers(distribution):
+    """v = (x₀, x₀ + exp x₁): the density of the values, and exp x₁."""
+    x = np.array([[-30.0, 0.5], [0.3, -1.0], [2.0, 1.5]])
+    values = np.column_stack([x[:, 0], x[:, 0] + np.exp(x[:, 1])])
+    expected = norm.logpdf(values, [0.0, 1.0], 2.0).sum(axis=1) + x[:, 1]
+    found = Parameters(v=Ordered(2)).prior(v=distribution).log_density(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_the_support_may_end_a_rounding_error_early():

@@ -15,11 +15,11 @@ from scipy import stats
 import mgvbp
 from mgvbp import Gaussian, Parameters, Posterior, Trace, fit, plots
 from mgvbp.baselines import Chains
+from mgvbp.canvas import shown
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
 from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.networks import Prediction
 from mgvbp.plots.bound import smoothed
-from mgvbp.plots.canvas import shown
 from mgvbp.plots.pairs import ellipse
 from mgvbp.plots.panels import BINS, NUM_DRAWS, REACH
 from mgvbp.transforms import Interval, Positive, Real, Simplex
@@ -245,6 +245,45 @@ def test_priors():
     np.testing.assert_allclose(y, stats.expon.pdf(x, scale=2.0))
 
 
+def independent(**others):
+    """A prior on the constrained scale, where `others` say nothing else."""
+    return PARAMETERS.prior(
+        **{
+            "mu": stats.norm(),
+            "sigma": stats.expon(),
+            "beta": stats.multivariate_normal([0.0, 1.0], [[1.0, 0.5], [0.5, 4.0]]),
+            "rho": stats.uniform(-1.0, 2.0),
+            "w": stats.dirichlet([2.0, 3.0, 4.0]),
+        }
+        | others
+    )
+
+
+def test_priors_without_a_formula_are_histograms(posterior):
+    """Entries of a Dirichlet vector have Beta distributions, those of a normal one are normal: at a level of 10⁻⁴."""
+    laws = {
+        "w[0]": stats.beta(2.0, 7.0),
+        "w[2]": stats.beta(4.0, 5.0),
+        "beta[1]": stats.norm(1.0, 2.0),
+    }
+    for ax, law in zip(plots.marginals(posterior, laws, prior=independent()), laws.values(), strict=True):
+        heights, edges = stairs(ax, "prior")
+        counts, p = heights * np.diff(edges) * NUM_DRAWS, np.diff(law.cdf(edges))
+        rest = NUM_DRAWS - counts.sum()
+        expected = NUM_DRAWS * np.append(p, 1.0 - p.sum())
+        assert stats.chisquare(np.append(counts, rest), expected).pvalue > 1e-4
+        assert (edges[0], edges[-1]) == pytest.approx(ax.get_xlim())
+
+
+def test_a_gaussian_prior_of_a_simplex(posterior):
+    prior = Gaussian(np.linspace(0.2, -0.3, 7), random_covariance(7, seed=4))
+    (ax,) = plots.marginals(posterior, "w[1]", prior=prior)
+    heights, edges = stairs(ax, "prior")
+    draws = PARAMETERS.constrain(prior.sample(NUM_DRAWS, rng=0))["w"][:, 1]
+    np.testing.assert_allclose(heights, np.histogram(draws, edges)[0] / (NUM_DRAWS * np.diff(edges)))
+    assert "prior" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 # --- pairs --------------------------------------------------------------------------------------------
 
 
@@ -394,6 +433,7 @@ def test_volatility_band():
     given = Figure().subplots()
     assert plots.volatility_band(result, ax=given) is given
     np.testing.assert_array_equal(labelled(given, "posterior mean")[1], result.conditional_volatility)
+    assert given.get_ylabel() == "volatility, unit of returns"
     assert "80% credible band" in plots.volatility_band(result, level=0.8).get_legend_handles_labels()[1]
 
 
@@ -478,7 +518,16 @@ BAD = {
         InvalidTypeError,
         "'a' must be a posterior",
     ),
-    "a list": (lambda p: plots.convergence([p]), InvalidTypeError, "expected a dict of name"),
+    "a list": (
+        lambda p: plots.convergence([p]),
+        InvalidTypeError,
+        "or a dict of name to posterior or a list",
+    ),
+    "lists of one run": (
+        lambda p: plots.lower_bound({"a": [p]}),
+        InvalidTypeError,
+        "'a' must be a posterior; got",
+    ),
     "optimum": (lambda p: plots.convergence(p, optimum="-1"), InvalidTypeError, "optimum must be a number"),
     "floor": (lambda p: plots.convergence(p, floor=0.0), InvalidInputError, "floor must be positive"),
     "window": (lambda p: plots.lower_bound(p, window=0), InvalidInputError, "window must be at least 1"),
@@ -526,10 +575,15 @@ BAD = {
         InvalidInputError,
         "the prior has 2 dimensions, the posterior 7",
     ),
-    "prior without a formula": (
-        lambda p: plots.marginals(p, "w", prior=Gaussian(variance=1.0, dim=7)),
+    "prior that is a function": (
+        lambda p: plots.marginals(p, "w", prior=independent(w=lambda w: np.zeros(len(w)))),
         InvalidInputError,
-        r"no formula for the density of w\[0\]",
+        r"density of w\[\d\] under its prior is not known: .*scipy.stats.dirichlet.*names=",
+    ),
+    "prior of each entry under one constraint": (
+        lambda p: plots.marginals(p, "w", prior=independent(w=stats.beta(2.0, 2.0))),
+        InvalidInputError,
+        r"density of w\[\d\] under its prior is not known",
     ),
     "matrix": (lambda p: plots.covariance(np.eye(2)), InvalidTypeError, "expected a posterior"),
     "correlation": (lambda p: plots.covariance(p, "yes"), InvalidTypeError, "True or False"),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import mgvbp
-from common import FAST
+from common import FAST, rescaled
 from mgvbp import MGVBP, BlockDiagonal, Gaussian, Posterior, fit, load
 from mgvbp.errors import ConvergenceWarning, DivergenceError, FileFormatError, InvalidInputError
 
@@ -155,17 +155,7 @@ def test_khat_is_the_shape_of_the_weights(posteriors, k):
 def test_heavy_tails_are_noticed():
     target = stats.multivariate_t(np.zeros(2), np.eye(2), df=1)
     posterior = fit(target.logpdf, dim=2)
-    narrow = Posterior(
-        posterior.mean,
-        1.5 * posterior.factor,
-        posterior.family,
-        lower_bound=0.0,
-        converged=True,
-        stop_reason="",
-        trace=posterior.trace,
-        method="",
-        estimator="",
-    )
+    narrow = rescaled(posterior, 1.0 / 2.25)
     assert narrow.diagnose(4000, log_density=target.logpdf).khat > 0.7
     assert posterior.diagnose(4000).khat > 0.5
 

@@ -9,9 +9,10 @@ import pytest
 
 import mgvbp
 from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, Parameters, fit
+from mgvbp.canvas import BAND, GREY, LIGHT, LINE
 from mgvbp.cli import main
 from mgvbp.report import html_report, write_report
-from mgvbp.report.page import text
+from mgvbp.report.page import Html, paragraph, table, text
 from mgvbp.report.posterior_page import MOST_MARGINALS, MOST_ROWS, convergence_words
 from mgvbp.transforms import Positive, Real, Simplex
 from test_plots import as_posterior, random_covariance, trace
@@ -130,6 +131,25 @@ def test_it_follows_the_colours_of_the_reader(page):
     assert 'name="viewport" content="width=device-width' in page
 
 
+def test_by_day_the_page_has_the_colours_of_the_pictures(page):
+    colours = {"line": LINE, "band": BAND, "grey": GREY, "light": LIGHT}
+    day = page[: page.index("prefers-color-scheme: dark")]
+    assert dict(re.findall(r"--(line|band|grey|light): (#\w+)", day)) == colours
+
+
+def test_the_experiments_have_the_same_page(page):
+    pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
+    from mgvbp.experiments.report import html_page
+
+    def frame(html):
+        return re.sub(r"<title>.*?</title>", "", html[: html.index("<body>")])
+
+    other = html_page([], f"mgvbp reproduce {HOSTILE}")
+    assert frame(other) == frame(page)
+    assert "script" not in Page(other).tags
+    assert f"mgvbp reproduce {HOSTILE}" in Page(other).within("code")
+
+
 def test_pictures_and_draws(page, small):
     parsed = Page(page)
     assert parsed.tags.count("figure") == parsed.tags.count("figcaption") == 4
@@ -222,6 +242,21 @@ def test_text_is_escaped():
     assert (
         text('<a href="x">\'&\n\x07') == "&lt;a href=&quot;x&quot;&gt;&#x27;&amp;\n\N{REPLACEMENT CHARACTER}"
     )
+
+
+def test_what_is_html_already_is_not_escaped():
+    assert text(Html("<b>1</b>")) == "<b>1</b>"
+    assert text("a<b", "note") == '<span class="note">a&lt;b</span>'
+    assert paragraph(text("a<b"), "good") == '<p class="good">a&lt;b</p>'
+
+
+def test_a_table():
+    html = table(["", "n", "why"], [["<a>", "1", "so"], ["b", Html("<i>2</i>"), ""]], words=True)
+    assert html == (
+        '<div class="scroll"><table class="words"><tr><th></th><th>n</th><th>why</th></tr>'
+        "<tr><th>&lt;a&gt;</th><td>1</td><td>so</td></tr><tr><th>b</th><td><i>2</i></td><td></td></tr></table></div>"
+    )
+    assert table([], [["a", "1"]]) == '<div class="scroll"><table><tr><th>a</th><td>1</td></tr></table></div>'
 
 
 def test_bad_arguments(small, tmp_path):

@@ -82,6 +82,7 @@ def test_volatility_and_its_band(result):
     x, y = line(ax)
     np.testing.assert_array_equal(x, positions(result))
     np.testing.assert_array_equal(y, result.conditional_volatility)
+    assert ax.get_ylabel() == plot_forecast(result).get_ylabel() == "volatility, unit of returns"
     for drawn, expected in zip(band(ax, "50% credible band"), result.volatility_band(0.5), strict=True):
         np.testing.assert_allclose(drawn, expected)
 
@@ -207,12 +208,14 @@ def test_on_axes_that_are_given(dated, plot):
     given = Figure().subplots()
     assert plot(dated, given) is given
     assert given.lines
+    with pytest.raises(InvalidTypeError, match="ax must be matplotlib axes"):
+        plot(dated, Figure())
 
 
 def test_parameters_need_one_axes_each(dated):
     axes = list(Figure().subplots(2, 3).flat)
-    assert plot_parameters(dated, axes) is axes
-    with pytest.raises(InvalidInputError, match=r"axes must be 6, one for each of mu, omega.*; got 5"):
+    assert plot_parameters(dated, axes) == axes
+    with pytest.raises(InvalidInputError, match="axes must be 6, one for each panel; got 5"):
         plot_parameters(dated, axes[:5])
 
 
@@ -236,5 +239,5 @@ def test_bad_arguments(dated):
 
 def test_without_matplotlib(dated, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependencyError, match=r"matplotlib.*pip install 'mgvbp\[volatility\]'"):
+    with pytest.raises(MissingDependencyError, match=r"matplotlib.*pip install 'mgvbp\[plots\]'"):
         plot_result(dated)

@@ -53,6 +53,8 @@ class Recorder:
     ----------
     replaying : bool
         Whether nothing was evaluated in this life.
+    kept : bool
+        Whether there is a file to resume from, be it that a later write has failed: files are replaced as a whole.
     """
 
     def __init__(
@@ -76,6 +78,12 @@ class Recorder:
         self._written = time.monotonic()
         self._warned: set[str] = set()
         self.replaying = True
+        self.kept = record is not None
+
+    @property
+    def resumption(self) -> str:
+        """How to go on with the run; empty where there is nothing to resume from."""
+        return _resumption(self._path) if self.kept else ""
 
     @property
     def told(self) -> list[Told]:
@@ -198,6 +206,7 @@ class Recorder:
             reason = str(error) or type(error).__name__
             self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
         else:
+            self.kept = True
             if size > LARGE:
                 self._warn(
                     "size",
@@ -234,5 +243,9 @@ def _require_nothing(path: Path) -> None:
     with suppress(FileFormatError, OSError):
         number = len(read_checkpoint(path)[1].told)
         what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
-        advice = f"mgvbp.resume({str(path)!r}, ...) goes on with it; delete it to begin anew"
+        advice = f"{_resumption(path)}; delete it to begin anew"
     raise InvalidInputError(f"there is {what} at {path}: {advice}")
+
+
+def _resumption(path: Path) -> str:
+    return f"mgvbp.resume({str(path)!r}, ...) goes on with it"

@@ -19,7 +19,7 @@ from mgvbp.estimators import Estimator
 from mgvbp.execution import Execution
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
-from mgvbp.loop import Patience, Run, Verdict
+from mgvbp.loop import INTERRUPTED, Patience, Run, Verdict
 from mgvbp.methods import Method, resolve_method
 from mgvbp.optimizer import STREAM, Info
 from mgvbp.posterior import Posterior
@@ -95,6 +95,8 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     iterations = settings.max_iterations or method.max_iterations
     needs = optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, iterations, limit)
+    if resumption := _resumption(outcome, execution):
+        warn_user(f"not converged, {outcome.stop_reason}: {resumption}", ConvergenceWarning)
     name = type(method).__name__
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
         warn_user(
@@ -126,10 +128,13 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     iterations = settings.max_iterations or math.inf
     outcome, failures = execution.run(problem, optimizer, needs, judge, iterations, math.inf)
     if not outcome.converged:
+        advice = _resumption(outcome, execution) or (
+            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
+            "reparametrised model"
+        )
         warn_user(
             f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "
-            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
-            "reparametrised model",
+            f"{advice}",
             ConvergenceWarning,
         )
     if isinstance(optimizer, MultiStart) and optimizer.disagreement:
@@ -144,6 +149,12 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         optimizer.gap,
         optimizer.gap_se,
     )
+
+
+def _resumption(outcome: Run, execution: Execution) -> str:
+    """How to go on after control-C, if there is a checkpoint."""
+    recorder = execution.recorder
+    return recorder.resumption if recorder is not None and outcome.stop_reason == INTERRUPTED else ""
 
 
 def _means(starts: int | ArrayLike, first: Search, prior: Prior | None) -> list[Array]:

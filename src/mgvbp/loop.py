@@ -30,6 +30,9 @@ class Iteration(NamedTuple):
 
 Callback = Callable[[Iteration], object]
 
+INTERRUPTED = "interrupted"
+"""Why a run has stopped after control-C."""
+
 
 class AskTell(Protocol):
     """What the loop asks of an optimiser."""
@@ -144,7 +147,7 @@ def run(
     except KeyboardInterrupt:
         if verdict is None:
             raise
-        reason = "interrupted"
+        reason = INTERRUPTED
     except DivergenceError as error:
         if verdict is None or finite == 0:
             raise

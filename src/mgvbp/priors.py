@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem import checked_values
-from mgvbp.transforms import Elementwise, Transform
+from mgvbp.transforms import Elementwise, Ordered, Transform
 
 if TYPE_CHECKING:
     from mgvbp.parameters import Parameters
@@ -46,7 +46,9 @@ class ConstrainedPrior:
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:
     """Refuse a prior that is zero at some of the values of ``transform``, where both say what theirs are."""
-    if not isinstance(transform, Elementwise) or not callable(getattr(distribution, "support", None)):
+    if not isinstance(transform, Elementwise | Ordered) or not callable(
+        getattr(distribution, "support", None)
+    ):
         return
     try:
         low, high = distribution.support()
@@ -55,13 +57,19 @@ def require_support(name: str, transform: Transform, distribution: Any) -> None:
             f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
         ) from None
     low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
-    lower, upper = transform.bounds
+    if isinstance(transform, Ordered):  # whose entries bind each other: each by itself can be any number
+        lower, upper = -math.inf, math.inf
+        advice = (
+            "a distribution of all real numbers, such as scipy.stats.norm, or Positive steps and their sums"
+        )
+    else:
+        lower, upper = transform.bounds
+        advice = "Positive, LowerBound, UpperBound or Interval"
     # uniform(a, b - a) may end a rounding error before b
     near = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-12)
     if not ((low <= lower or near(low, lower)) and (high >= upper or near(high, upper))):
         raise InvalidInputError(
-            f"the prior of {name} has the support ({low}, {high}), but {transform!r} goes beyond it: use "
-            "Positive, LowerBound, UpperBound or Interval"
+            f"the prior of {name} has the support ({low}, {high}), but {transform!r} goes beyond it: use {advice}"
         )
 
 

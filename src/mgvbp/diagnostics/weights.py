@@ -3,10 +3,15 @@ r"""Fresh draws from q with their importance weights p/q, and what Pareto smooth
 Smoothing replaces the largest weights, min(S/5, 3√S) of S, by quantiles of a generalised Pareto distribution that
 is fitted to them; its shape k-hat says how many moments the weights have: the variance is finite below ½, the mean
 below 1 (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Pareto smoothed importance sampling*).
+
+From M weights of a generalised Pareto tail the shape k has the asymptotic standard error :math:`(1+k)/\sqrt M` (Smith
+1987, for :math:`k > -½`), and the prior of the smoothing, which counts as ten weights of shape ½, shrinks that by
+:math:`M/(M+10)`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,6 +28,8 @@ LogDensity = Callable[[Array], Array]
 
 FEWEST = 25
 """Draws below which there is no tail to fit: it would have less than five."""
+PRIOR_COUNT = 10
+"""Weights that the prior of the shape counts as."""
 EQUAL = 1e-9
 """Nats within which log weights are the same number, but for rounding."""
 
@@ -41,10 +48,11 @@ class Evaluated(NamedTuple):
 
 
 class Smoothed(NamedTuple):
-    """Pareto-smoothed weights (S,), which add up to 1, and the shape of their tail."""
+    """Pareto-smoothed weights (S,), which add up to 1, and the shape of their tail with its standard error."""
 
     weights: Array
     khat: float
+    khat_se: float
 
     @property
     def ess(self) -> float:
@@ -64,6 +72,28 @@ def evaluated(
     if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
     return Evaluated(theta, q.log_density_at(theta), log_p)
+
+
+def tail_size(num_draws: int) -> int:
+    """How many of the largest weights are smoothed."""
+    return int(min(num_draws / 5.0, 3.0 * math.sqrt(num_draws)))
+
+
+def shape_error(khat: float, num_draws: int) -> float:
+    """The standard error of k-hat: ``(1 + k) √M / (M + 10)``, at k = 0 for negative ones.
+
+    Over seeds, for generalised Pareto weights of shape 0 to 1.5, the spread of k-hat is 0.9 to 1.1 times as large, from
+    100 draws on. It knows of chance alone. Where the weights are no generalised Pareto from the threshold on, as those
+    of kinked or heavy-tailed targets, k-hat also moves as more draws reach further out.
+
+    Examples
+    --------
+    >>> round(shape_error(0.5, 1000), 2), round(shape_error(0.5, 100_000), 2)
+    (0.14, 0.05)
+    """
+    size = tail_size(num_draws)
+    # below 0 the formula falls short of the spread, which is that at 0 or a little less down to k = −1
+    return (1.0 + max(khat, 0.0)) * math.sqrt(size) / (size + PRIOR_COUNT)
 
 
 def pareto_smoothed(log_weights: Array) -> Smoothed:
@@ -86,13 +116,13 @@ def pareto_smoothed(log_weights: Array) -> Smoothed:
     some, weights = log_weights[inside], np.zeros(len(log_weights))
     weights[inside] = softmax(some)
     if len(some) < FEWEST:
-        return Smoothed(weights, np.inf)
+        return Smoothed(weights, np.inf, np.inf)
     largest = np.sort(some)[-(len(some) // 5) :]
     if largest[-1] - largest[0] < EQUAL:
-        return Smoothed(weights, -np.inf)
+        return Smoothed(weights, -np.inf, 0.0)
     with np.errstate(all="ignore"):
         smooth, khat = array_stats.psislw(-some)  # type: ignore[no-untyped-call]  # it takes minus the log weights
     if not (np.isfinite(khat) and np.isfinite(smooth).all()):
-        return Smoothed(weights, np.inf)
+        return Smoothed(weights, np.inf, np.inf)
     weights[inside] = np.exp(smooth)
-    return Smoothed(weights, float(khat))
+    return Smoothed(weights, float(khat), shape_error(float(khat), len(some)))

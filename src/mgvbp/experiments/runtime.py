@@ -15,6 +15,7 @@ from mgvbp.experiments import common
 from mgvbp.experiments.common import PRIOR_VARIANCE, Array
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
 from mgvbp.models import LinearRegression, LogisticRegression
+from mgvbp.plots import private_figure
 from mgvbp.volatility import GARCH, GJR, VolatilityModel
 
 if TYPE_CHECKING:
@@ -296,9 +297,7 @@ def slope(points: tuple[Array, Array], least: int, most: int) -> float:
 
 def growth_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """Milliseconds an iteration against the number of variational parameters, both on log scales."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    figure = private_figure(8.0, 5.0)
     axes = figure.add_subplot()
     colours = {"MGVB": "#d1603d", "MGVBP": "#0b6e99", "QBVI": "#5b8c3e"}
     for who, lines in (("here", series(outcomes)), ("paper", printed_series())):

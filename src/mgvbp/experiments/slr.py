@@ -19,6 +19,7 @@ import mgvbp
 from mgvbp.experiments import mcmc
 from mgvbp.experiments.common import ARRIVED, PRIOR_VARIANCE, Array
 from mgvbp.experiments.spec import Cell, Experiment, Outcome, Row, Table, reference
+from mgvbp.plots import private_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,9 +197,7 @@ def speed_table(outcomes: Mapping[str, Outcome]) -> Table:
 
 def path_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """The smallest and the largest step: the paths of (μ, Σ) of intercept and slope, and the divergence."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 6.5), layout="constrained")
+    figure = private_figure(12.0, 6.5)
     steps = STEP_SIZES[0], STEP_SIZES[-1]
     axes = figure.subplots(len(steps), 3)
     truth = outcomes["exact"].values

@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, xlogy
 
 from mgvbp._linalg import Array
+from mgvbp.canvas import BAND, GREY, LINE, finished, one_axes, private_figure
 from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.networks.arrays import as_array
-from mgvbp.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Labels = NDArray[np.int32]
-LINE, BAND, GREY = "#1b4f72", "#9dbdd6", "#9a9a9a"
 
 
 @dataclass(frozen=True)
@@ -175,9 +174,7 @@ class Prediction:
         Predictions are calibrated where the points lie on the diagonal.
         """
         table = self.reliability(y, bins)
-        if ax is None:
-            figure = require("matplotlib.figure", "plots").Figure(figsize=(4.5, 4.5), layout="constrained")
-            ax = figure.subplots()
+        ax = one_axes(ax, 4.5, 4.5, private_figure)
         some = table.count > 0
         confidence, accuracy = table.confidence[some], table.accuracy[some]
         low, high = wilson(accuracy, table.count[some])
@@ -186,10 +183,8 @@ class Prediction:
         ax.vlines(confidence, low, high, color=LINE, linewidth=1.0)
         ax.plot(confidence, accuracy, color=LINE, linewidth=0.6, marker="o", markersize=4.0, label="accuracy")
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal", xlabel="probability of the likeliest class")
-        ax.set_title(f"Reliability: expected calibration error {table.ece:.3f}", fontsize=9, loc="left")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(loc="upper left", fontsize=8, frameon=False)
-        return ax
+        title = f"Reliability: expected calibration error {table.ece:.3f}"
+        return finished(ax, title, loc="upper left", frameon=False)
 
 
 def wilson(share: Array, n: NDArray[np.int64], z: float = 1.96) -> tuple[Array, Array]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mgvbp._linalg import Array
+from mgvbp.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
 from mgvbp.checks import one_of, positive_integer
-from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.plots.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
+from mgvbp.plots.runs import by_name
 from mgvbp.posterior import Posterior
 from mgvbp.trace import Trace
 
@@ -81,7 +81,7 @@ def lower_bound(
     >>> plots.lower_bound(posterior, against="queries").get_xlabel()
     'log-likelihood queries'
     """
-    runs = as_runs(posteriors)
+    runs = {name: run for name, (run,) in by_name(posteriors, several=False).items()}
     one_of(against, AGAINST, "against")
     smooth = {name: smoothed(run, window) for name, run in runs.items()}
     ax = one_axes(ax, 7.4, 3.4)
@@ -123,17 +123,6 @@ def lower_bound(
         xlabel="iteration" if against == "iterations" else "log-likelihood queries",
     )
     return finished(ax, "Lower bound", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-
-
-def as_runs(posteriors: object) -> dict[str, Posterior]:
-    """Posteriors by name; a single one has none."""
-    if isinstance(posteriors, Posterior):
-        return {"": posteriors}
-    if not isinstance(posteriors, Mapping) or not all(isinstance(p, Posterior) for p in posteriors.values()):
-        raise InvalidTypeError(f"expected a posterior, or a dict of name to posterior; got {posteriors!r}")
-    if not posteriors:
-        raise InvalidInputError("the dict of posteriors is empty")
-    return {str(name): posterior for name, posterior in posteriors.items()}
 
 
 def smoothed(posterior: Posterior, window: int | None = None) -> Smooth:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from mgvbp.canvas import one_axes
 from mgvbp.errors import InvalidTypeError
-from mgvbp.plots.canvas import one_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mgvbp.canvas import SMALL, finished, minus, one_axes, shown
 from mgvbp.checks import true_or_false
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.gaussian import Gaussian
 from mgvbp.parameters import indexed
-from mgvbp.plots.canvas import SMALL, finished, minus, one_axes, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
 from mgvbp.gaussian import Gaussian
-from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
 from mgvbp.plots.entries import Entry, chosen
 from mgvbp.plots.overlay import Draws, columns
+from mgvbp.plots.prior import Prior, has_formula, prior_density, prior_draws
 from mgvbp.posterior import Posterior
-from mgvbp.priors import ConstrainedPrior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,13 +36,13 @@ def marginals(
     posterior: Posterior,
     names: str | Iterable[str] | None = None,
     draws: Draws | None = None,
-    prior: Gaussian | ConstrainedPrior | None = None,
+    prior: Prior | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """The density of each parameter on its constrained scale, with draws by MCMC and the prior if given.
 
     Densities are exact; where there is no formula (vector constraints, models from elsewhere) there is a histogram of
-    20,000 draws.
+    20,000 draws, of the prior as well.
 
     Parameters
     ----------
@@ -54,7 +53,8 @@ def marginals(
         Draws to compare with, shown as a grey histogram: a dict of values by name, each (N, *shape) or
         (chains, n, *shape); an array of θ, (N, d) or (chains, n, d); `mgvbp.baselines.Chains`; what ArviZ has.
     prior : Gaussian, or what ``parameters.prior`` returns, optional
-        Shown as a dashed line.
+        Shown as a dashed line. Of a value under a vector constraint, such as a `Simplex`, the distribution must be
+        one that can be drawn from, such as ``scipy.stats.dirichlet``.
     axes : sequence of Axes, optional
         One for each panel.
 
@@ -75,20 +75,13 @@ def marginals(
     """
     entries = chosen(posterior, names, MOST)
     others = [None] * len(entries) if draws is None else columns(draws, posterior, entries)
+    of_prior = {} if prior is None else prior_draws(prior, posterior, entries, NUM_DRAWS)
     panels = grid_of_axes(axes, len(entries), ABREAST, (2.5, 1.9))
     own = draws_without_formula(posterior, entries)
     for ax, entry, other in zip(panels, entries, others, strict=True):
         draw_density(ax, posterior, entry, own, other)
         if prior is not None:
-            grid = np.linspace(*ax.get_xlim(), POINTS)
-            ax.plot(
-                grid,
-                prior_density(prior, posterior, entry, grid),
-                "--",
-                color=GREY,
-                linewidth=1.2,
-                label="prior",
-            )
+            _draw_prior(ax, prior, entry, of_prior)
         first = draws is not None or prior is not None
         legend = {"frameon": False, "handlelength": 1.2} if ax is panels[0] and first else {}
         finished(ax, shown(entry.label), **legend)
@@ -132,6 +125,17 @@ def draws_without_formula(posterior: Posterior, entries: list[Entry]) -> dict[st
     return posterior.draws(NUM_DRAWS, rng=0) if needed else {}
 
 
+def _draw_prior(ax: Axes, prior: Prior, entry: Entry, draws: Mapping[str, Array]) -> None:
+    """A dashed line over what is in sight of the posterior."""
+    low, high = ax.get_xlim()
+    style: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": "--", "label": "prior"}
+    if has_formula(prior, entry):
+        grid = np.linspace(low, high, POINTS)
+        ax.plot(grid, prior_density(prior, entry, grid), **style)
+    else:
+        ax.stairs(*histogram(entry.of(draws), low, high), baseline=None, **style)
+
+
 def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:
     """Values and the density there, at equal steps of the unconstrained number: fine where the density is high."""
     law = entry.law(q)
@@ -146,25 +150,3 @@ def histogram(values: Array, low: float, high: float) -> tuple[Array, Array]:
     """Heights and edges between two ends, as a density of all values, also of those beyond."""
     counts, edges = np.histogram(values, BINS, (low, high))
     return counts / (len(values) * np.diff(edges)), edges
-
-
-def prior_density(prior: Any, posterior: Posterior, entry: Entry, grid: Array) -> Array:
-    """The prior's density of one number."""
-    if isinstance(prior, Gaussian):
-        if prior.dim != posterior.dim:
-            raise InvalidInputError(f"the prior has {prior.dim} dimensions, the posterior {posterior.dim}")
-        law = entry.law(prior)
-        if law is not None:
-            return np.asarray(law.density(grid))
-    elif isinstance(prior, ConstrainedPrior):
-        distribution: Any = prior.distributions.get(entry.name)
-        if hasattr(distribution, "pdf") and hasattr(distribution, "support"):
-            every = np.broadcast_to(grid.reshape(-1, *[1] * len(entry.shape)), (len(grid), *entry.shape))
-            return entry.of({entry.name: np.asarray(distribution.pdf(every))})
-    else:
-        raise InvalidTypeError(
-            f"prior must be a mgvbp.Gaussian, or what parameters.prior(...) returns; got {prior!r}"
-        )
-    raise InvalidInputError(
-        f"the prior has no formula for the density of {entry.label}: leave it out with names=, or leave out prior"
-    )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp._linalg import Array
+from mgvbp.canvas import CYCLE, DASHES, finished, one_axes, shown
 from mgvbp.checks import positive_number
-from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.plots.canvas import CYCLE, DASHES, finished, one_axes, shown
+from mgvbp.errors import InvalidTypeError
+from mgvbp.plots.runs import by_name
 from mgvbp.posterior import Posterior
 from mgvbp.trace import Trace
 
@@ -57,7 +58,7 @@ def convergence(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('log-likelihood queries', 'nats below the optimum')
     """
-    groups = _groups(posteriors)
+    groups = by_name(posteriors, several=True)
     lowest = positive_number(floor, "floor")
     best = max(run.lower_bound for runs in groups.values() for run in runs) if optimum is None else optimum
     if not isinstance(best, int | float | np.integer | np.floating) or not np.isfinite(best):
@@ -90,23 +91,3 @@ def gaps_on_one_grid(traces: list[Trace], optimum: float) -> tuple[Array, Array]
         last = np.searchsorted(trace.n_evaluations, grid, side="right")
         row[:] = np.append(np.inf, optimum - trace.smoothed)[last]
     return grid.astype(float), gaps
-
-
-def _groups(posteriors: object) -> dict[str, list[Posterior]]:
-    if isinstance(posteriors, Posterior):
-        return {"": [posteriors]}
-    if not isinstance(posteriors, Mapping):
-        raise InvalidTypeError(
-            f"expected a dict of name to posterior, or to a list of them; got {posteriors!r}"
-        )
-    groups: dict[str, list[Posterior]] = {}
-    for name, runs in posteriors.items():
-        listed: list[Any] = list(runs) if isinstance(runs, list | tuple) else [runs]
-        if not all(isinstance(run, Posterior) for run in listed):
-            raise InvalidTypeError(f"{name!r} must be a posterior or a list of posteriors; got {runs!r}")
-        if not listed:
-            raise InvalidInputError(f"there are no posteriors under {name!r}")
-        groups[str(name)] = listed
-    if not groups:
-        raise InvalidInputError("the dict of posteriors is empty")
-    return groups

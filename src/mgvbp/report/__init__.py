@@ -1,5 +1,12 @@
 """A posterior as one HTML page that needs nothing else."""
 
+# the parts of a page, of which the experiments make theirs
+from mgvbp.report.page import Html as Html
+from mgvbp.report.page import html_page as html_page
+from mgvbp.report.page import paragraph as paragraph
+from mgvbp.report.page import section as section
+from mgvbp.report.page import table as table
+from mgvbp.report.page import text as text
 from mgvbp.report.posterior_page import html_report, write_report
 
 __all__ = ["html_report", "write_report"]

@@ -7,8 +7,14 @@ from html import escape
 from importlib.resources import files
 
 
-def html_page(title: str, body: Iterable[str]) -> str:
-    """The whole page; ``body`` is HTML, ``title`` is text."""
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def html_page(title: str, body: Iterable[Html]) -> str:
+    """The whole page."""
     style = files("mgvbp.report").joinpath("style.css").read_text(encoding="utf-8")
     content = "\n".join(body)
     return f"""<!doctype html>
@@ -29,32 +35,37 @@ def html_page(title: str, body: Iterable[str]) -> str:
 """
 
 
-def text(value: str) -> str:
-    """Text as HTML; what cannot be displayed, or written as UTF-8, is replaced."""
-    return escape("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value))
+def text(value: str, kind: str = "") -> Html:
+    """Text as HTML, of this ``kind`` if given; what cannot be displayed, or written as UTF-8, is replaced."""
+    if not isinstance(value, Html):
+        value = escape(
+            "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
+        )
+    return Html(f'<span class="{kind}">{value}</span>' if kind else value)
 
 
-def paragraph(words: str, kind: str = "") -> str:
+def paragraph(words: str, kind: str = "") -> Html:
     """A paragraph of text."""
-    return f'<p class="{kind}">{text(words)}</p>' if kind else f"<p>{text(words)}</p>"
+    return Html(f'<p class="{kind}">{text(words)}</p>' if kind else f"<p>{text(words)}</p>")
 
 
-def section(title: str, *parts: str) -> list[str]:
-    """A heading over HTML."""
-    return [f"<section><h2>{text(title)}</h2>", *parts, "</section>"]
+def section(title: str, *parts: Html, name: str = "") -> Html:
+    """A heading over parts, which links find by its ``name``."""
+    start = f'<section id="{text(name)}">' if name else "<section>"
+    return Html("\n".join([f"{start}<h2>{text(title)}</h2>", *parts, "</section>"]))
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, words: bool = False) -> str:
-    """A table of text, which scrolls by itself where it is too wide; ``words`` are not numbers."""
-    cell = '<td class="words">' if words else "<td>"
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, words: bool = False) -> Html:
+    """A table, which scrolls by itself where it is too wide; ``words``, not numbers, may fill its last column."""
     names = "".join(f"<th>{text(name)}</th>" for name in head)
     lines = [f"<tr>{names}</tr>"] if names else []
     for first, *others in rows:
-        cells = "".join(f"{cell}{text(other)}</td>" for other in others)
+        cells = "".join(f"<td>{text(other)}</td>" for other in others)
         lines.append(f"<tr><th>{text(first)}</th>{cells}</tr>")
-    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+    kind = ' class="words"' if words else ""
+    return Html(f'<div class="scroll"><table{kind}>{"".join(lines)}</table></div>')
 
 
-def code_block(lines: Iterable[str]) -> str:
+def code_block(lines: Iterable[str]) -> Html:
     """Lines of code."""
-    return f"<pre><code>{text(chr(10).join(lines))}</code></pre>"
+    return Html(f"<pre><code>{text(chr(10).join(lines))}</code></pre>")

@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mgvbp.canvas import BAND, GREY, LIGHT, LINE
 from mgvbp.optional import require
-from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE
-from mgvbp.report.page import text
+from mgvbp.report.page import Html, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,12 +29,12 @@ COLOURS = {
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 
 
-def picture(draw: Callable[[], Figure], name: str, caption: str) -> str:
+def picture(draw: Callable[[], Figure], name: str, caption: str) -> Html:
     """The figure that ``draw`` makes, with a caption; the ``name`` tells its ids from those of other figures."""
-    return f"<figure>{inline_svg(draw, name)}<figcaption>{text(caption)}</figcaption></figure>"
+    return Html(f"<figure>{inline_svg(draw, name)}<figcaption>{text(caption)}</figcaption></figure>")
 
 
-def inline_svg(draw: Callable[[], Figure], name: str) -> str:
+def inline_svg(draw: Callable[[], Figure], name: str) -> Html:
     """The figure that ``draw`` makes as an element of a page: the same at every call."""
     matplotlib, content = require("matplotlib", "plots"), io.StringIO()
     look = {
@@ -55,4 +55,4 @@ def inline_svg(draw: Callable[[], Figure], name: str) -> str:
     svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg, count=2)  # HTML knows them
     for colour, in_page in COLOURS.items():
         svg = svg.replace(colour, in_page)
-    return svg
+    return Html(svg)

@@ -16,7 +16,7 @@ from mgvbp.checks import positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.plots.matrix import MOST as LARGEST_MATRIX
 from mgvbp.posterior import Posterior
-from mgvbp.report.page import code_block, html_page, paragraph, section, table
+from mgvbp.report.page import Html, code_block, html_page, paragraph, section, table
 from mgvbp.report.pictures import picture
 from mgvbp.summary import table_rows
 
@@ -78,11 +78,11 @@ def html_report(posterior: Posterior, *, file: str = "posterior.npz", num_draws:
     return html_page(
         f"Posterior of {posterior.dim:,} parameter{'s' * (posterior.dim > 1)}: {file}",
         [
-            *section("What was run", table([], run_rows(posterior), words=True)),
-            *section("Did it converge?", *convergence_words(posterior)),
-            *section("Parameters", *_numbers(posterior, rows)),
-            *section("Pictures", *_pictures(posterior, list(rows), shown)),
-            *section("How to use it", code_block(_code(posterior, file))),
+            section("What was run", table([], run_rows(posterior), words=True)),
+            section("Did it converge?", *convergence_words(posterior)),
+            section("Parameters", *_numbers(posterior, rows)),
+            section("Pictures", *_pictures(posterior, list(rows), shown)),
+            section("How to use it", code_block(_code(posterior, file))),
         ],
     )
 
@@ -103,7 +103,7 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
     ]
 
 
-def convergence_words(posterior: Posterior) -> list[str]:
+def convergence_words(posterior: Posterior) -> list[Html]:
     """What the certificate says, in plain words, as HTML; what it does not say, too."""
     gap, sd = posterior.gap, posterior.gap_se
     best = f"the best Gaussian with {posterior.family.name} covariance"
@@ -146,7 +146,7 @@ def _incidents(posterior: Posterior) -> list[str]:
     ]  # fmt: skip
 
 
-def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[str]:
+def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[Html]:
     lines = [[label, *(f"{x:.5g}" for x in row)] for label, row in rows.items()]
     if len(lines) > MOST_ROWS:
         half = MOST_ROWS // 2
@@ -160,7 +160,7 @@ def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[str]:
     ]
 
 
-def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[str]:
+def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[Html]:
     first, paired = labels[:MOST_MARGINALS], labels[:MOST_IN_PAIRS]
     few = f" of the first {len(first)} parameters" if len(first) < len(labels) else ""
     drawn: dict[str, tuple[Callable[[], Any], str]] = {

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp._linalg import Array
+from mgvbp.canvas import private_figure
 from mgvbp.checks import as_floats, as_key, one_of, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError
-from mgvbp.optional import require
 from mgvbp.progress import progress_bar
 from mgvbp.volatility.comparison import checked_model
 from mgvbp.volatility.coverage import Christoffersen, Kupiec, christoffersen, kupiec
@@ -132,9 +132,7 @@ class Backtest:
 
     def plot(self) -> Figure:
         """A figure of the returns over minus value at risk, with the exceedances marked."""
-        figure: Figure = require("matplotlib.figure", "volatility").Figure(
-            figsize=(9.0, 4.0), layout="constrained"
-        )
+        figure = private_figure(9.0, 4.0)
         axes = figure.add_subplot()
         days = self.series.axis[self.start :]
         axes.vlines(days, 0.0, self.returns, color="0.6", linewidth=0.7)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from mgvbp._linalg import Array
+from mgvbp.canvas import private_figure
 from mgvbp.checks import as_floats, as_generator, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.fitting import fit
 from mgvbp.models.har import lagged_means
-from mgvbp.optional import require
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior
 from mgvbp.volatility.estimates import Estimates
@@ -149,9 +149,7 @@ class HARResult(Estimates):
 
     def plot(self, horizon: int = 22, level: float = 0.9) -> Figure:
         """A figure of the volatilities, what was expected of them, and the forecast with its band."""
-        figure: Figure = require("matplotlib.figure", "volatility").Figure(
-            figsize=(10.0, 6.0), layout="constrained"
-        )
+        figure = private_figure(10.0, 6.0)
         past, future = figure.subplots(2, 1)
         days = self.realised.axis
         low, high = (np.asarray(end) for end in self.volatility_band(level))

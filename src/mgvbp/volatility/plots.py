@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError
+from mgvbp.canvas import BAND, CYCLE, GREY, LINE, finished, grid_of_axes, in_rows, one_axes, private_figure
 from mgvbp.optional import require
 from mgvbp.volatility.forecast import checked_probability
 from mgvbp.volatility.series import day_name
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
     from mgvbp.volatility.forecast import Forecast
     from mgvbp.volatility.result import VolatilityResult
 
-LINE, BAND, GREY, RED = "#1b4f72", "#9dbdd6", "#9a9a9a", "#b5301f"
 FAINT = 0.5
-SMALL = 8
-"""Points, of ticks and legends."""
+UNIT = "volatility, unit of returns"
+"""The returns may be in per cent, which is advised, or in anything else."""
+BESIDE: dict[str, Any] = {
+    "loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": 3, "frameon": False,
+    "handlelength": 1.5, "columnspacing": 1.0,
+}  # fmt: skip
+"""Of legends: beside the title, where they hide nothing."""
 WIDTH = 10.0
 """Inches, of a page."""
 DRAWS = 50_000
@@ -72,7 +76,7 @@ def plot_result(
     """
     names = result.model.parameters.names
     height = 1.7 * -(-len(names) // ABREAST)
-    figure = _new_figure(8.0 + height)
+    figure = private_figure(WIDTH, 8.0 + height)
     top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[8.0, height]).ravel()
     panels = top.subplot_mosaic("RR;VV;FQ", height_ratios=[1.0, 1.0, 1.3])
     panels["V"].sharex(panels["R"])
@@ -80,14 +84,14 @@ def plot_result(
     plot_volatility(result, panels["V"], level)
     plot_forecast(result, panels["F"], horizon, level, rng, forecast)
     plot_residuals(result, panels["Q"], level)
-    plot_parameters(result, _grid(bottom, len(names)))
+    plot_parameters(result, in_rows(bottom, len(names), ABREAST))
     figure.suptitle(f"{result.returns.name}: {result.model!r}", fontsize=11)
     return figure
 
 
 def plot_returns(result: VolatilityResult, ax: Axes | None = None) -> Axes:
     """The returns between two conditional standard deviations to either side of their conditional mean."""
-    ax, days = _axes(ax, 2.8), result.returns.axis[result.likelihood.offset :]
+    ax, days = one_axes(ax, WIDTH, 2.8, private_figure), result.returns.axis[result.likelihood.offset :]
     mean, sd = result.paths.mean[:-1].mean(axis=1), np.asarray(result.conditional_volatility)
     label = "conditional mean ± 2 standard deviations"
     ax.fill_between(days, mean - 2.0 * sd, mean + 2.0 * sd, color=BAND, linewidth=0.0, label=label)
@@ -100,17 +104,18 @@ def plot_volatility(result: VolatilityResult, ax: Axes | None = None, level: flo
 
     On a logarithmic scale: the uncertainty is relative, and a crash does not flatten all other days.
     """
-    ax, days = _axes(ax, 3.0), result.returns.axis[result.likelihood.offset :]
+    ax, days = one_axes(ax, WIDTH, 3.0, private_figure), result.returns.axis[result.likelihood.offset :]
     low, high = map(np.asarray, result.volatility_band(level))
     ax.fill_between(days, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} credible band")
     volatility = np.asarray(result.conditional_volatility)
     ax.plot(days, volatility, color=LINE, linewidth=0.5, label="posterior mean")
-    ticker = require("matplotlib.ticker", "volatility")
+    ticker = require("matplotlib.ticker", "plots")
     few = high.max() < 5.0 * low.min()  # of 1, 2, 5, 10, ... would be in sight
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(ticker.MaxNLocator(5) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     ax.minorticks_off()
+    ax.set_ylabel(UNIT)
     return _finished(ax, "Conditional volatility", days)
 
 
@@ -127,7 +132,7 @@ def plot_forecast(
     A ``forecast`` that is given is shown instead of one that is simulated with ``horizon`` and ``rng``.
     """
     future = result.forecast(horizon, rng=rng) if forecast is None else forecast
-    ax, n = _axes(ax, 4.0, 0.6 * WIDTH), min(PAST, len(result.paths.residuals))
+    ax, n = one_axes(ax, 0.6 * WIDTH, 4.0, private_figure), min(PAST, len(result.paths.residuals))
     past, ahead = np.arange(1 - n, 1), np.arange(1, len(future.returns) + 1)
     low, high = (np.asarray(end)[-n:] for end in result.volatility_band(level))
     ax.fill_between(past, low, high, color=BAND, alpha=FAINT, linewidth=0.0)
@@ -145,7 +150,7 @@ def plot_forecast(
     )
     ax.axvline(0.5, color=GREY, linewidth=0.6)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel(f"days after {_last_day(result)}", fontsize=SMALL)
+    ax.set(xlabel=f"days after {_last_day(result)}", ylabel=UNIT)
     return _finished(ax, "Volatility forecast")
 
 
@@ -156,7 +161,7 @@ def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: floa
     uniform numbers has the Beta(k, n + 1 − k) distribution.
     """
     half = 0.5 * checked_probability(level, "level")
-    ax = _axes(ax, 4.0, 0.45 * WIDTH)
+    ax = one_axes(ax, 0.45 * WIDTH, 4.0, private_figure)
     z = np.sort(np.asarray(result.standardized_residuals))
     n, k = len(z), np.arange(1, len(z) + 1)
     nu = float(result.posterior["nu"].mean) if result.paths.nu is not None else None
@@ -169,21 +174,16 @@ def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: floa
     ax.plot(x, z, color=LINE, linestyle="none", marker="o", markersize=2.0, rasterized=True)
     ax.set_ylim(1.1 * min(x[0], z[0]), 1.1 * max(x[-1], z[-1]))  # the band of the extremes may be far wider
     law = "standard normal" if nu is None else f"t of {nu:.1f} degrees of freedom, variance 1"
-    ax.set_xlabel(f"quantiles: {law}", fontsize=SMALL)
+    ax.set_xlabel(f"quantiles: {law}")
     return _finished(ax, "Standardised residuals")
 
 
-def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """The posterior of each parameter, one on each of the axes, over its ML estimate and standard error."""
     names = result.model.parameters.names
-    if axes is None:
-        axes = _grid(_new_figure(1.9 * -(-len(names) // ABREAST)), len(names))
-    if len(axes) != len(names):
-        raise InvalidInputError(
-            f"axes must be {len(names)}, one for each of {', '.join(names)}; got {len(axes)}"
-        )
+    panels = grid_of_axes(axes, len(names), ABREAST, (WIDTH / ABREAST, 1.9), private_figure)
     draws = result.posterior.draws(DRAWS, rng=0)
-    for ax, name in zip(axes, names, strict=True):
+    for ax, name in zip(panels, names, strict=True):
         low, high = np.quantile(draws[name], [0.001, 0.999])
         heights, edges = np.histogram(draws[name], 40, (float(low), float(high)))
         ax.stairs(heights / heights.max(), edges, fill=True, color=BAND)
@@ -192,7 +192,7 @@ def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None
             result.ml.params[name],
             -0.09,
             xerr=error if np.isfinite(error) else None,
-            color=RED,
+            color=CYCLE[1],
             marker="o",
             markersize=3.0,
             linewidth=1.0,
@@ -204,7 +204,7 @@ def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None
         ax.spines["left"].set_visible(False)
         ax.locator_params(axis="x", nbins=4)
         _finished(ax, name)
-    return axes
+    return panels
 
 
 def standard_quantile(p: Array, nu: float | None) -> Array:
@@ -212,51 +212,15 @@ def standard_quantile(p: Array, nu: float | None) -> Array:
     return np.asarray(ndtri(p) if nu is None else stdtrit(nu, p) * np.sqrt((nu - 2.0) / nu))
 
 
-# --- axes ---------------------------------------------------------------------------------------------
-
-
-def _new_figure(height: float, width: float = WIDTH) -> Figure:
-    figure: Figure = require("matplotlib.figure", "volatility").Figure(
-        figsize=(width, height), layout="constrained"
-    )
-    return figure
-
-
-def _axes(ax: Axes | None, height: float, width: float = WIDTH) -> Axes:
-    return _new_figure(height, width).subplots() if ax is None else ax
-
-
-def _grid(figure: Figure | SubFigure, n: int) -> list[Axes]:
-    rows = -(-n // ABREAST)
-    axes = figure.subplots(rows, -(-n // rows), squeeze=False).ravel()
-    for surplus in axes[n:]:
-        surplus.remove()
-    return list(axes[:n])
-
-
 def _finished(ax: Axes, title: str, days: Array | None = None) -> Axes:
-    ax.set_title(title, fontsize=9, loc="left")
-    ax.tick_params(labelsize=SMALL)
-    ax.spines[["top", "right"]].set_visible(False)
-    if ax.get_legend_handles_labels()[1]:  # beside the title, where it hides nothing
-        ax.legend(
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            borderaxespad=0.2,
-            ncols=3,
-            fontsize=SMALL,
-            frameon=False,
-            handlelength=1.5,
-            columnspacing=1.0,
-        )
     if days is not None:
         ax.margins(x=0.01)
         if days.dtype.kind == "M":
-            dates = require("matplotlib.dates", "volatility")
+            dates = require("matplotlib.dates", "plots")
             locator = dates.AutoDateLocator()
             ax.xaxis.set_major_locator(locator)
             ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
-    return ax
+    return finished(ax, title, **BESIDE)
 
 
 def _last_day(result: VolatilityResult) -> str:

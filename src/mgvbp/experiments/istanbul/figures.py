@@ -10,6 +10,7 @@ import numpy as np
 from mgvbp.experiments.common import COLOURS
 from mgvbp.experiments.istanbul.runs import PANELS, STRUCTURES
 from mgvbp.experiments.spec import Outcome, reference
+from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,9 +21,7 @@ STYLES = {"MGVBP": "-", "MGVB": "--", "QBVI": ":"}
 
 def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """The paper's figure, and its last nats with the exact optima."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = private_figure(10, 4)
     left, right = figure.subplots(1, 2)
     for i, structure in enumerate(STRUCTURES):
         outcome = outcomes.get(f"{structure} as run")
@@ -32,21 +31,16 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure:
         for axis in (left, right):
             axis.plot(outcome.curves["iteration"], outcome.curves["bound"], color=f"C{i}", label=structure)
         right.axhline(optimum, color=f"C{i}", linestyle=":", linewidth=1)
-    left.set(
-        ylim=(-500, 1250), xlabel="iteration", ylabel="lower bound (smoothed)", title="MGVBP, settings as run"
-    )
-    right.set(
-        ylim=(1140, 1190), xlabel="iteration", title="the same; dotted: exact optimum of each structure"
-    )
-    left.legend(loc="lower right")
+    left.set(ylim=(-500, 1250), xlabel="iteration", ylabel="lower bound (smoothed)")
+    right.set(ylim=(1140, 1190), xlabel="iteration")
+    finished(left, "MGVBP, settings as run", loc="lower right", frameon=False)
+    finished(right, "The same; dotted: exact optimum of each structure")
     return figure
 
 
 def race_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """Nats below the optimum, by method."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 6), layout="constrained")
+    figure = private_figure(11, 6)
     axes = figure.subplots(2, len(PANELS), sharex=True, sharey=True)
     for column, panel in enumerate(PANELS):
         for row, structure in enumerate(("full", "diagonal")):
@@ -59,9 +53,9 @@ def race_figure(outcomes: Mapping[str, Outcome]) -> Figure:
                         outcome.curves["iteration"], shown, style, color=COLOURS[method], label=method
                     )
             axis.axhline(0.05, color="0.6", linestyle=":", linewidth=1)
-            axis.set_title(f"{structure}: {panel}", fontsize=10)
+            finished(axis, f"{structure}: {panel}")
         axes[1, column].set_xlabel("iteration")
     for axis in axes[:, 0]:
         axis.set_ylabel("nats below the optimum")
-    axes[0, 0].legend()
+    axes[0, 0].legend(frameon=False, fontsize="small")
     return figure

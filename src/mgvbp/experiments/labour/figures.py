@@ -12,6 +12,7 @@ from mgvbp.experiments.common import ARRIVED, COLOURS, METHODS
 from mgvbp.experiments.labour.model import PERFORMANCE, optimum
 from mgvbp.experiments.labour.runs import ESTIMATORS, FAMILIES, PANELS, SHOWN, row_name
 from mgvbp.experiments.spec import Outcome, reference
+from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,12 +35,10 @@ def marginal(axis: Axes, outcome: Outcome | None, b: str, **style: Any) -> None:
 
 def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """Figure labour_LBmargins: the bound over the iterations, and two marginals with MCMC and ML; a row a family."""
-    from matplotlib.figure import Figure
-
     families = [f for f in FAMILIES if f"authors {row_name('MGVBP', 'loglik', f)}" in outcomes]
     if not families:
         return None
-    figure = Figure(figsize=(13, 3.8 * len(families)), layout="constrained")
+    figure = private_figure(13, 3.8 * len(families))
     for row, family in zip(figure.subplots(len(families), 3, squeeze=False), families, strict=True):
         for method, estimator in product(METHODS, ESTIMATORS):
             name = row_name(method, estimator, family)
@@ -47,12 +46,8 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
             draw(row[0], outcomes.get(f"authors {name}"), "bound", label=name, **style)
         best = optimum(family)
         row[0].axhline(best, color="red", lw=0.8, label="exact optimum")
-        row[0].set(
-            ylim=(best - 12.0, best + 1.5),
-            xlabel="iteration",
-            ylabel="lower bound",
-            title=f"{family} covariance",
-        )
+        row[0].set(ylim=(best - 12.0, best + 1.5), xlabel="iteration", ylabel="lower bound")
+        finished(row[0], f"{family} covariance", frameon=False)
         for axis, b in zip(row[1:], SHOWN, strict=True):
             for method, dashes in (("MGVBP", "-"), ("MGVB", "--")):
                 cell = outcomes.get(f"authors {row_name(method, 'loglik', family)}")
@@ -65,41 +60,38 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
                 axis.fill_between(curves[f"grid {b}"], curves[f"density {b}"], color="0.85", label="MCMC")
             if "ML" in outcomes:
                 axis.axvline(outcomes["ML"].values[f"mean {b}"], color="red", lw=0.8, label="ML")
-            axis.set(xlabel=b, ylabel="density", ylim=(0.0, None), title=f"{b}, {family} covariance")
-        for axis in row[:2]:
-            axis.legend(frameon=False, fontsize="small")
+            axis.set(xlabel=b, ylabel="density", ylim=(0.0, None))
+            finished(axis, f"{b}, {family} covariance")
+        row[1].legend(frameon=False, fontsize="small")
     return figure
 
 
 def speed_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """The exact gap over the iterations: a row a family, a column a panel."""
-    from matplotlib.figure import Figure
-
     panels = [p for p in PANELS if all(f"{p} {row_name('MGVBP', 'h', f)}" in outcomes for f in FAMILIES)]
     if not panels:
         return None
-    figure = Figure(figsize=(4.3 * len(panels), 6.5), layout="constrained")
+    figure = private_figure(4.3 * len(panels), 6.5)
     axes = figure.subplots(2, len(panels), squeeze=False, sharey=True, sharex=True)
     for (i, family), (j, panel) in product(enumerate(FAMILIES), enumerate(panels)):
         for method, dashes in zip(METHODS, ("-", "--", ":"), strict=True):
             name = f"{panel} {row_name(method, 'h', family)}"
             draw(axes[i, j], outcomes.get(name), "gap", color=COLOURS[method], ls=dashes, label=method)
         axes[i, j].axhline(ARRIVED, color="grey", lw=0.8)
-        axes[i, j].set(yscale="log", title=f"{family} covariance, {panel}")
+        axes[i, j].set_yscale("log")
+        finished(axes[i, j], f"{family} covariance, {panel}")
         axes[1, j].set_xlabel("iteration")
         axes[i, 0].set_ylabel("nats below the optimum")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 0].legend(frameon=False, fontsize="small")
     return figure
 
 
 def metrics_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """Figure Labour_Perf: the measures over the iterations, training rows above, test rows below."""
-    from matplotlib.figure import Figure
-
     names = [row_name(method, "loglik", family) for method in ("MGVBP", "MGVB") for family in FAMILIES]
     if any(f"authors {name}" not in outcomes for name in names):
         return None
-    figure = Figure(figsize=(13, 6), layout="constrained")
+    figure = private_figure(13, 6)
     axes = figure.subplots(2, 4, sharex=True)
     for axis, column in zip(axes.flat, PERFORMANCE, strict=True):
         for name in names:
@@ -111,17 +103,16 @@ def metrics_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
             lw=0.8,
             label="exact optimum",
         )
-        axis.set(ylim=(0.6, None), title=column)
+        axis.set_ylim(0.6, None)
+        finished(axis, column)
     for axis in axes[1]:
         axis.set_xlabel("iteration")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 0].legend(frameon=False, fontsize="small")
     return figure
 
 
 def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """Figure Labour_PostMeanCov: means and variances of MGVBP over the iterations."""
-    from matplotlib.figure import Figure
-
     styles = {
         ("loglik", "full"): "-",
         ("h", "full"): "--",
@@ -131,7 +122,7 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     cells = {key: outcomes.get(f"authors {row_name('MGVBP', *key)}") for key in styles}
     if any(cell is None for cell in cells.values()):
         return None
-    figure = Figure(figsize=(13, 6), layout="constrained")
+    figure = private_figure(13, 6)
     axes = figure.subplots(2, 4, sharex=True)
     exact = reference("labour")["exact"]
     for row, (prefix, label) in zip(axes, (("mean", "logistic_mu"), ("var", "logistic_var")), strict=True):
@@ -148,7 +139,7 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
                 )
             for family, colour in (("full", "red"), ("diagonal", "orange")):
                 axis.axhline(exact[label][family][b], color=colour, lw=0.8, label=f"exact, {family}")
-            axis.set_title(f"{'mean' if prefix == 'mean' else '100 × variance'} of {b}")
+            finished(axis, f"{'mean' if prefix == 'mean' else '100 × variance'} of {b}")
     for axis in axes[1]:
         axis.set(xlabel="iteration")
     axes[0, 3].legend(frameon=False, fontsize="small")

@@ -9,6 +9,7 @@ import numpy as np
 
 from mgvbp.experiments.lob.runs import METHODS
 from mgvbp.experiments.spec import Outcome
+from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,13 +34,11 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
 
     With function values alone a result is the iterate with the best smoothed bound, which need not be the last one.
     """
-    from matplotlib.figure import Figure
-
     runs = {name: outcomes[name] for name in METHODS if name in outcomes}
     if not runs:
         return None
     best = max(max(run.values["LB*"], *run.curves["bound"]) for run in runs.values())
-    figure = Figure(figsize=(14, 3.8), layout="constrained")
+    figure = private_figure(14, 3.8)
     first, *others = figure.subplots(1, 1 + len(PANELS))
     for name, run in runs.items():
         colour, dashes = STYLES[name]
@@ -51,9 +50,10 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
         for axis, column in zip(others, PANELS, strict=True):
             axis.plot(passes, run.curves[column], **style)
             axis.plot(end, run.values[column], **result)
-    first.set(yscale="log", title=f"nats below the best bound, {best:,.0f}".replace("-", "−"))
+    first.set_yscale("log")
+    finished(first, f"nats below the best bound, {best:,.0f}".replace("-", "−"), frameon=False)
     for axis, (column, title) in zip(others, PANELS.items(), strict=True):
-        axis.set_title(f"test {title}")
+        finished(axis, f"test {title}")
         shown = [max(run.curves[column]) for run in runs.values()]
         high, usual = max(shown), float(np.median([run.values[column] for run in runs.values()]))
         margin = max(high - usual, 0.005)
@@ -61,18 +61,15 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     for axis in (first, *others):
         axis.set_xscale("symlog", linthresh=10)
         axis.set(xlim=(-0.5, None), xlabel="passes over the data")
-    first.legend(frameon=False, fontsize="small")
     return figure
 
 
 def reliability_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     """How often the likeliest class was the true one against its probability, on the test windows."""
-    from matplotlib.figure import Figure
-
     runs = {name: outcomes[name] for name in STYLES if name in outcomes}
     if not runs:
         return None
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = private_figure(10, 4.4)
     line, bars = figure.subplots(1, 2)
     for name, run in runs.items():
         colour, dashes = STYLES[name]
@@ -82,6 +79,7 @@ def reliability_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
         bars.plot(confidence, run.curves["share"], dashes, color=colour, marker="o", ms=3, lw=1.2)
     line.plot([1 / 3, 1.0], [1 / 3, 1.0], color="0.7", lw=0.8)
     line.set(xlabel="probability of the likeliest class", ylabel="how often it was the true one")
-    line.legend(frameon=False, fontsize="small", title="expected calibration error")
     bars.set(xlabel="probability of the likeliest class", ylabel="share of the test windows")
+    finished(line, "Reliability, and the expected calibration error", frameon=False)
+    finished(bars, "Confidence")
     return figure

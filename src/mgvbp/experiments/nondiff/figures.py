@@ -9,6 +9,7 @@ import numpy as np
 
 from mgvbp.experiments.nondiff.runs import FORMS, METHODS, TRAIN
 from mgvbp.experiments.spec import Outcome, reference
+from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 def bounds_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """Nats behind `auto` along the runs, on common draws."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = private_figure(10, 4)
     for axis, form in zip(figure.subplots(1, 2), FORMS, strict=True):
         for i, method in enumerate(METHODS):
             outcome, auto = outcomes.get(f"{form} 0 {method} equal steps"), outcomes.get(f"{form} 0 auto")
@@ -27,19 +26,16 @@ def bounds_figure(outcomes: Mapping[str, Outcome]) -> Figure:
             behind = np.maximum(auto.values["few"] - np.array(outcome.curves["bound"]), 0.01)
             style = "--" if method == "MGVBP" else "-"
             axis.semilogy(outcome.curves["iteration"], behind, style, color=f"C{i}", label=method)
-        axis.set(title=f"{form}, first data set", xlabel="iteration", ylabel="nats behind auto")
-        if axis.lines:
-            axis.legend()
+        axis.set(xlabel="iteration", ylabel="nats behind auto")
+        finished(axis, f"{form}, first data set", frameon=False)
     return figure
 
 
 def forms_figure(outcomes: Mapping[str, Outcome]) -> Figure:
     """Two numbers of the paper among those of simulated data sets."""
-    from matplotlib.figure import Figure
-
     paper = reference("nondiff")["paper"]
     row = paper["non_diff"]["MGVBP"]
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = private_figure(7, 4.5)
     axis = figure.subplots()
     for form in FORMS:
         for n in (TRAIN, 2 * TRAIN):
@@ -55,5 +51,5 @@ def forms_figure(outcomes: Mapping[str, Outcome]) -> Figure:
         label="paper",
     )
     axis.set(yscale="log", xlabel="log-likelihood at the mean − lower bound", ylabel="− first lower bound")
-    axis.legend()
+    finished(axis, "The paper among simulated data sets", frameon=False)
     return figure

@@ -11,6 +11,7 @@ from mgvbp.experiments.common import COLOURS, METHODS
 from mgvbp.experiments.spec import Outcome, reference
 from mgvbp.experiments.volatility.runs import RUNS
 from mgvbp.experiments.volatility.target import MODELS
+from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,19 +37,15 @@ def slug(model: str) -> str:
 
 def new_figure(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
     """A figure of rows and columns of small panels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13.0, 2.4 * rows + 0.4), layout="constrained")
+    figure = private_figure(13.0, 2.4 * rows + 0.4)
     return figure, [list(line) for line in figure.subplots(rows, columns, squeeze=False)]
 
 
 def dynamics(outcomes: Mapping[str, Outcome], models: list[str]) -> Figure:
     """Lower bound, MSE and QLIKE over the iterations, a row a model."""
-    from matplotlib.figure import Figure
-
     shown = [model for model in models if f"{model} MGVBP" in outcomes]
     if not shown:
-        return Figure()
+        return private_figure(1.0, 1.0)
     figure, axes = new_figure(len(shown), 1 + len(PANELS))
     for model, line in zip(shown, axes, strict=True):
         dynamics_of(line, model, outcomes)
@@ -81,18 +78,15 @@ def draw_dynamics(
     line[0].axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
     line[0].set_ylim(optimum - 6.0, optimum + 0.5)
     for panel, title in zip(line, ("lower bound", *PANELS), strict=True):
-        panel.set_title(f"{name}: {title}" if panel is line[0] else title, fontsize=9)
-        panel.set_xlabel("iteration", fontsize=8)
-        panel.tick_params(labelsize=8)
+        panel.set_xlabel("iteration")
+        finished(panel, f"{name}: {title}" if panel is line[0] else title)
 
 
 def marginals(outcomes: Mapping[str, Outcome], model: str) -> Figure:
     """Marginal densities of ψ (top) and of the parameters (bottom), by MCMC (grey) and the methods."""
-    from matplotlib.figure import Figure
-
     runs = {run: outcomes[f"{model} {run}"].curves for run in SHADES if f"{model} {run}" in outcomes}
     if "MCMC" not in runs:
-        return Figure()
+        return private_figure(1.0, 1.0)
     names = MODELS[model].parameters.names
     figure, axes = new_figure(2, len(names))
     for space, line in zip(("psi", "theta"), axes, strict=True):
@@ -104,9 +98,8 @@ def marginals(outcomes: Mapping[str, Outcome], model: str) -> Figure:
                 else:
                     centres = (np.array(edges[1:]) + np.array(edges[:-1])) / 2.0
                     panel.plot(centres, heights, color=SHADES[run], linewidth=1.1, label=run)
-            panel.set_title(f"ψ of {name}" if space == "psi" else name, fontsize=9)
             panel.set_yticks([])
-            panel.tick_params(labelsize=8)
+            finished(panel, f"ψ of {name}" if space == "psi" else name)
     axes[0][0].legend(fontsize=8)
     figure.suptitle(f"{model}: marginals of ψ (top) and of the parameters (bottom)", fontsize=10)
     return figure

@@ -11,10 +11,12 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.optional import require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
+
+    Maker = Callable[[float, float], Figure]
 
 LINE, BAND, GREY, LIGHT = "#1b4f72", "#9dbdd6", "#8a8a8a", "#cfcfcf"
 """Of the posterior and its area, of what it is compared with and the area of that."""
@@ -28,28 +30,37 @@ LONGEST = 28
 """Characters of a label; the middle of a longer one is left out."""
 
 
+def private_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches that pyplot knows nothing of: for pages and files."""
+    figure: Figure = require("matplotlib.figure", "plots").Figure(
+        figsize=(width, height), layout="constrained"
+    )
+    return figure
+
+
 def new_figure(width: float, height: float) -> Figure:
     """A figure of so many inches.
 
     It is one of pyplot, which ``plt.show()`` and notebooks display, if that has been imported; otherwise pyplot and
     its global state are left alone.
     """
-    size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
     pyplot = sys.modules.get("matplotlib.pyplot")
-    figure: Figure = (
-        require("matplotlib.figure", "plots").Figure(**size) if pyplot is None else pyplot.figure(**size)
-    )
+    if pyplot is None:
+        return private_figure(width, height)
+    figure: Figure = pyplot.figure(figsize=(width, height), layout="constrained")
     return figure
 
 
-def one_axes(ax: Axes | None, width: float, height: float) -> Axes:
+def one_axes(ax: Axes | None, width: float, height: float, make: Maker = new_figure) -> Axes:
     """The axes that were given, or new ones."""
     if ax is None:
-        return new_figure(width, height).subplots()
+        return make(width, height).subplots()
     return checked_axes(ax, "ax")
 
 
-def grid_of_axes(axes: Sequence[Axes] | None, n: int, abreast: int, size: tuple[float, float]) -> list[Axes]:
+def grid_of_axes(
+    axes: Sequence[Axes] | None, n: int, abreast: int, size: tuple[float, float], make: Maker = new_figure
+) -> list[Axes]:
     """The ``n`` axes that were given, or new ones in rows, each of ``size`` inches."""
     if axes is not None:
         given = [checked_axes(ax, "axes") for ax in np.ravel(np.asarray(axes, dtype=object))]
@@ -57,8 +68,13 @@ def grid_of_axes(axes: Sequence[Axes] | None, n: int, abreast: int, size: tuple[
             raise InvalidInputError(f"axes must be {n}, one for each panel; got {len(given)}")
         return given
     rows = -(-n // abreast)
-    columns = -(-n // rows)
-    panels = new_figure(max(columns, 2) * size[0], rows * size[1]).subplots(rows, columns, squeeze=False)
+    return in_rows(make(max(-(-n // rows), 2) * size[0], rows * size[1]), n, abreast)
+
+
+def in_rows(figure: Figure | SubFigure, n: int, abreast: int) -> list[Axes]:
+    """``n`` new axes, at most ``abreast`` in a row, of an empty figure."""
+    rows = -(-n // abreast)
+    panels = figure.subplots(rows, -(-n // rows), squeeze=False)
     for surplus in panels.flat[n:]:
         surplus.remove()
     return list(panels.flat[:n])

@@ -1,0 +1,68 @@
+"""The prior of single numbers: its density where there is a formula, and draws where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.gaussian import Gaussian
+from mgvbp.plots.entries import Entry
+from mgvbp.posterior import Posterior
+from mgvbp.priors import ConstrainedPrior
+
+Prior = Gaussian | ConstrainedPrior
+
+
+def has_formula(prior: Prior, entry: Entry) -> bool:
+    """Whether `prior_density` knows the density of a number."""
+    if isinstance(prior, Gaussian):
+        return entry.column is not None
+    # of entries that share a constraint a distribution of each by itself does not say what the constraint leaves
+    return _univariate(prior.distributions.get(entry.name)) and (entry.column is not None or not entry.shape)
+
+
+def prior_density(prior: Prior, entry: Entry, grid: Array) -> Array:
+    """The density of one number at the points of ``grid``.
+
+    Of parameters under a common constraint it is the distribution as it was given, without what the constraint cuts
+    off.
+    """
+    if isinstance(prior, Gaussian):
+        law = entry.law(prior)
+        assert law is not None
+        return np.asarray(law.density(grid))
+    every = np.broadcast_to(grid.reshape(-1, *[1] * len(entry.shape)), (len(grid), *entry.shape))
+    return entry.of({entry.name: np.asarray(prior.distributions[entry.name].pdf(every))})
+
+
+def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int) -> dict[str, Array]:
+    """``n`` draws of each parameter that has entries without a formula, (n, *shape)."""
+    if not isinstance(prior, Gaussian | ConstrainedPrior):
+        raise InvalidTypeError(
+            f"prior must be a mgvbp.Gaussian, or what parameters.prior(...) returns; got {prior!r}"
+        )
+    if isinstance(prior, Gaussian) and prior.dim != posterior.dim:
+        raise InvalidInputError(f"the prior has {prior.dim} dimensions, the posterior {posterior.dim}")
+    wanted = {entry.name: entry for entry in entries if not has_formula(prior, entry)}
+    if isinstance(prior, Gaussian):
+        return posterior.named(prior.sample(n, rng=0)) if wanted else {}
+    return {name: _drawn(prior.distributions.get(name), entry, n) for name, entry in wanted.items()}
+
+
+def _drawn(distribution: Any, entry: Entry, n: int) -> Array:
+    """Draws of a whole value from its multivariate distribution."""
+    if _univariate(distribution) or not hasattr(distribution, "rvs"):
+        raise InvalidInputError(
+            f"the density of {entry.label} under its prior is not known: give a distribution of {entry.name} that "
+            "can be drawn from, such as scipy.stats.dirichlet for a Simplex; or leave it out with names=, or leave "
+            "out prior"
+        )
+    return np.reshape(distribution.rvs(size=n, random_state=np.random.default_rng(0)), (n, *entry.shape))
+
+
+def _univariate(distribution: Any) -> bool:
+    """Whether it is a distribution of single numbers, as those of scipy.stats that say what their support is."""
+    return hasattr(distribution, "pdf") and hasattr(distribution, "support")
