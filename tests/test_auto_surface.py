@@ -1,6 +1,7 @@
-"""The parts of `auto` against their definitions, written out: weights, surfaces, kriging and leaps."""
+"""The parts of `auto` against their definitions, written out: weights, surfaces, kriging, leaps and polishing."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from mgvbp import Diagonal, Full, Gaussian
 from mgvbp.auto import kriging
 from mgvbp.auto.archive import Archive, equal_view
 from mgvbp.auto.hermite import hermite_polynomials
-from mgvbp.auto.leap import propose
-from mgvbp.auto.surface import fit_surface
+from mgvbp.auto.leap import propose, step
+from mgvbp.auto.polish import polish
+from mgvbp.auto.surface import Surface, fit_surface
 from mgvbp.estimators.regression import monomials
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -128,15 +130,17 @@ def test_draws_that_do_not_determine_a_surface():
 
 
 def test_kernel_is_the_sum_over_degrees():
-    """ρ^n He_α(x) He_α(y) / α! for 3 ≤ |α| ≤ 20, written out in one and two dimensions."""
-    x = np.random.default_rng(2).standard_normal((6, 2))
+    """ρ^α He_α(x) He_α(y) / α! for 3 ≤ |α| ≤ 20, written out in one and two dimensions."""
+    x, rho = np.random.default_rng(2).standard_normal((6, 2)), np.array([0.1, 0.3])
     tables = [np.polynomial.hermite_e.hermevander(x[:, k], 20) for k in range(2)]
     scale = np.array([1.0 / math.factorial(n) for n in range(21)])
-    one, two = ((t[:, None, :] * t[None] * scale * kriging.RHO ** np.arange(21)) for t in tables)
+    one, two = (
+        t[:, None, :] * t[None] * scale * r ** np.arange(21) for t, r in zip(tables, rho, strict=True)
+    )
     total = np.add.outer(np.arange(21), np.arange(21))
     keep = ((total >= 3) & (total <= 20)).astype(float)
-    np.testing.assert_allclose(kriging.kernel(x), np.einsum("xym,xyn,mn->xy", one, two, keep), atol=1e-12)
-    np.testing.assert_allclose(kriging.kernel(x[:, :1]), one[..., 3:].sum(axis=2), atol=1e-12)
+    np.testing.assert_allclose(kriging.kernel(x, rho), np.einsum("xym,xyn,mn->xy", one, two, keep), atol=1e-8)
+    np.testing.assert_allclose(kriging.kernel(x[:, :1], rho[:1]), one[..., 3:].sum(axis=2), atol=1e-12)
 
 
 def kriged(noise, seed=3, N=30):
@@ -150,8 +154,8 @@ def kriged(noise, seed=3, N=30):
     return eps, Z, h, weights / weights.sum()
 
 
-def covariance(eps, weights, ratio):
-    K = kriging.kernel(eps)
+def covariance(eps, weights, ratio, rho=kriging.RHO):
+    K = kriging.kernel(eps, np.broadcast_to(rho, eps.shape[1]))
     return ratio * K * len(K) / np.trace(K) + np.diag(1.0 / (len(K) * weights))
 
 
@@ -207,6 +211,87 @@ def test_kriging_certifies_a_smooth_function_sooner():
     plain, smooth = (fit_surface(view, Full(d), values, tol) for tol in (math.inf, 1e-6))
     assert smooth.noise < plain.noise
     assert smooth.gap < plain.gap
+
+
+def test_kriging_along_the_axes_of_a_metric():
+    """It is kriging of turned draws; the stated likelihoods differ by what the definition says."""
+    eps, Z, h, weights = kriged(1e-3)
+    angle, rho = 0.7, np.array([0.05, 0.2])
+    axes = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    plain, turned = (kriging.krige(eps, Z, h, weights, m) for m in (None, (axes * rho) @ axes.T))
+    V = covariance(eps @ axes, weights, kriging.RATIOS[0], rho)
+    expected = np.linalg.solve(Z.T @ np.linalg.solve(V, Z), Z.T @ np.linalg.solve(V, h))
+    np.testing.assert_allclose(turned.coefficients, expected, atol=1e-7)
+    difference = restricted(Z, h, V) - restricted(Z, h, covariance(eps, weights, kriging.RATIOS[0]))
+    assert turned.log_likelihood - plain.log_likelihood == pytest.approx(difference, abs=1e-6)
+
+
+def test_adapted_metric_is_that_of_the_cubic_tensor():
+    eps, Z, h, weights = kriged(1e-3)
+    metric = np.array([[0.1, 0.03], [0.03, 0.2]])
+    dual = kriging.krige(eps, Z, h, weights, metric).dual
+    rho, axes = np.linalg.eigh(metric)
+    x = eps @ (axes * np.sqrt(rho))
+    T = np.einsum("n,ni,nj,nk->ijk", dual, x, x, x)
+    shares, U = np.linalg.eigh(np.einsum("ijk,ljk->il", T, T))
+    cube_root = (U * np.cbrt(np.maximum(shares / shares.mean(), kriging.FLATTEST))) @ U.T
+    expected = (axes * np.sqrt(rho)) @ cube_root @ (axes * np.sqrt(rho)).T
+    np.testing.assert_allclose(kriging.adapted(metric, eps, dual), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("bends", [True, False])
+def test_kriging_learns_the_direction_that_bends(bends):
+    """Where there is one; of noise alone it learns nothing that the likelihood would pay for."""
+    d, rng = 6, np.random.default_rng(7)
+    eps = rng.standard_normal((200, d))
+    direction = rng.standard_normal(d)
+    direction /= np.linalg.norm(direction)
+    t = eps @ direction
+    Z, weights = monomials(Full(d), eps), np.full(200, 1.0 / 200)
+    h = 0.2 * (t**3 - 3.0 * t) + 0.05 * (t**4 - 6.0 * t**2 + 3.0) if bends else rng.standard_normal(200)
+    plain = kriging.krige(eps, Z, h, weights)
+    best = kriging.krige_adapted(eps, Z, h, weights, plain)
+    if not bends:
+        assert best is plain
+        return
+    assert np.sum(best.coefficients**2) < 0.2 * np.sum(plain.coefficients**2)  # all are 0
+    metric = kriging.adapted(kriging.RHO * np.eye(d), eps, plain.dual)
+    assert abs(np.linalg.eigh(metric)[1][:, -1] @ direction) > 0.95
+
+
+# --- polishing ----------------------------------------------------------------------------------------
+
+
+def log_gamma_surface(q, shape):
+    """The exact surface of ``shape θ − exp θ``: what a leap needs, in closed form."""
+    m, s = float(q.mean[0]), float(q.std[0])
+    E = math.exp(m + 0.5 * s * s)
+    g, G = s * (shape - E), 0.5 * (s * s * E - 1.0)
+    bound = shape * m - E + 0.5 * math.log(2.0 * math.pi * math.e * s * s)
+    gap = 0.5 * g * g / (1.0 + 2.0 * G) + G * G
+    return Surface(q, bound, 0.0, np.array([g]), np.array([[G]]), 100.0, 1.0, 1.0, 0.9, gap, 0.0, 0.0)
+
+
+def test_polishing_ends_what_leaps_never_would():
+    """Full leaps swing further and further: linearised, with E = shape, λ² + λ/(2E) = 1/(2E), so that λ = −1.6."""
+    shape, q = 0.5, Gaussian(np.array([-1.6]), variance=1.8)
+    start = log_gamma_surface(q, shape)
+    plain = start
+    for _ in range(12):
+        plain = log_gamma_surface(step(plain, 1.0), shape)
+    polished = polish(start, lambda q: log_gamma_surface(q, shape), 1e-10)
+    assert polished.gap < 1e-10 < 1e-5 < plain.gap
+    variance = float(polished.q.std[0]) ** 2
+    assert variance == pytest.approx(1.0 / shape, rel=1e-4)
+    assert float(polished.q.mean[0]) + 0.5 * variance == pytest.approx(math.log(shape), abs=1e-4)
+
+
+def test_polishing_keeps_what_is_best():
+    """Where nothing can be seen, or too little, it stays."""
+    start = log_gamma_surface(Gaussian(np.array([1.5]), variance=0.3), 5.0)
+    assert polish(start, lambda q: None, 1e-10) is start
+    assert polish(start, lambda q: replace(log_gamma_surface(q, 5.0), size=40.0), 1e-10) is start
+    assert polish(start, lambda q: replace(start, q=q, lower_bound=start.lower_bound - 1.0), 1e-10) is start
 
 
 # --- leaps --------------------------------------------------------------------------------------------

@@ -58,12 +58,13 @@ def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | Non
             gain = (delta * (slopes - curvatures * delta) + kept - kept / F).sum(axis=1) - kl
             believed = missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
         for k in np.flatnonzero((kl <= radius) | believed):
-            if (q_next := _step(surface, float(beta[k, 0]))) is not None:
+            if (q_next := step(surface, float(beta[k, 0]))) is not None:
                 return Leap(q_next, float(beta[k, 0]), float(kl[k]), float(gain[k]))
     return None
 
 
-def _step(surface: Surface, beta: float) -> Gaussian | None:
+def step(surface: Surface, beta: float) -> Gaussian | None:
+    """Where the step β leads; None where that is no Gaussian."""
     q = surface.q
     H = np.eye(q.dim) + 2.0 * beta * surface.G
     _, solved, info = dposv(H, surface.g, lower=1)

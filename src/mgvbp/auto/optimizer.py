@@ -30,7 +30,7 @@ DRAWS_PER_COEFFICIENT = 1.3
 FULL_LIMIT = 900
 """Coefficients of the full quadratic (d = 40) up to which it is fitted whatever the family."""
 MOST_EVOLUTIONS = 3
-MOST_BLURRED = 3
+MOST_BLURRED = 1
 """Refinements of a clipped surface before evolution takes over."""
 FLOOR = 10.0
 """Values more than this times d/2 + 1 nats below the best are raised to that where a surface predicts little."""
@@ -126,7 +126,7 @@ class AutoOptimizer(Search):
 
     def _num_fresh(self, rest: float) -> int:
         count = self._basis.num_monomials
-        return max(20, count // 3 if rest < FAR_FROM_GAUSSIAN else 2 * count)
+        return max(20, count // 3 if rest < FAR_FROM_GAUSSIAN else count)
 
     # --- evolution --------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ there. A leap that gains at least a tenth of what was promised is kept; the radi
 and shrinks when they fail. *Refine* once the gradient is inside its noise: more draws, until the noise itself is
 below the tolerance. *Verify* with some fresh draws at the end, which no decision has depended on.
 
-Certificate: to second order the bound is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below its maximum. At the end
-the gradient of the surface is zero and what is left is its error, whose covariance the regression gives:
-``gap`` is the mean of that expression over the error, ``gap_se`` its standard deviation.
+Certificate: to second order the bound of a nearly Gaussian target is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below
+its maximum. At the end the gradient of the surface is zero and what is left is its error, whose covariance the
+regression gives: ``gap`` is the mean of that expression over the error, ``gap_se`` its standard deviation. Far from
+Gaussian the optimum of the draws at hand is looked for (`polish`), and both are stretched by how much more than
+promised that gains.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from numpy.typing import ArrayLike
 from mgvbp._linalg import Array
 from mgvbp.auto.archive import Archive, View
 from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.polish import polish
 from mgvbp.auto.surface import Surface
 from mgvbp.checks import as_key, positive_integer
 from mgvbp.families import Family, resolve_family
@@ -40,6 +43,8 @@ MOST_DECISIONS = 50
 """Decisions on the same draws before more are asked for."""
 FAR_FROM_GAUSSIAN = 0.5
 """Nats that a quadratic misses (standard deviation) from which more draws are made before something is believed."""
+STILL_SEEN = 0.8
+"""Share of the effective draws that must be left after polishing for the verification to count there too."""
 WIDEST = 1e9
 """Times its initial one beyond which a standard deviation is taken for infinite."""
 
@@ -92,6 +97,7 @@ class Search(ABC):
         self._failures = self._fills = 0
         self._target_size = float(self.least)
         self._fresh = self._verified = False
+        self._stretch = 1.0
         self._asked: Array | None = None
         self.iteration = self.n_evaluations = 0
         self.phase = "ascent" if self._away else "survey"
@@ -120,12 +126,13 @@ class Search(ABC):
         """Expected distance of its lower bound from the family's optimum, in nats."""
         if self._surface is None:
             return math.inf
-        return self._surface.noise if self.converged else max(self._surface.gap, self._surface.noise)
+        noise = self._surface.cautious.noise
+        return self._stretch * (noise if self.converged else max(self._surface.gap, noise))
 
     @property
     def gap_se(self) -> float:
         """Standard deviation of that."""
-        return self._surface.noise_sd if self._surface else math.inf
+        return self._stretch * self._surface.cautious.noise_sd if self._surface else math.inf
 
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""
@@ -314,10 +321,16 @@ class Search(ABC):
 
     def _conclude(self, surface: Surface, leap: Leap) -> None:
         """The gradient is inside its noise: finish, or make the draws that are missing for a certificate."""
+        surface = self._surface = surface.cautious
         tol, fresh = self.method.tol, self._num_fresh(surface.rest)
+        left = surface.size / (surface.size + fresh)  # of the noise, after so many more draws
         unknown = surface.ridge or surface.clipped
-        uncertain = math.inf if unknown else surface.noise + 0.5 * surface.noise_sd
-        after = uncertain * surface.size / (surface.size + fresh)  # what is expected to be left of it then
+        if surface.rest < FAR_FROM_GAUSSIAN:
+            self._stretch = 1.0
+        elif surface.noise * left < tol and not unknown:
+            surface, leap = self._polish(surface, leap)
+        uncertain = math.inf if unknown else self._stretch * (surface.noise + 0.5 * surface.noise_sd)
+        after = uncertain * left
         if uncertain < tol and self._verified:
             self._finish(surface, leap)
         elif after < tol and surface.size + fresh < self._enough:
@@ -327,6 +340,23 @@ class Search(ABC):
         else:
             growth = min(self.FASTEST_GROWTH, max(1.1, 1.05 * uncertain / tol))
             self._refine(max(self.least, surface.size) * growth)
+
+    def _polish(self, surface: Surface, leap: Leap) -> tuple[Surface, Leap]:
+        """Follow the surfaces of these draws to their own optimum, where the target is far from Gaussian.
+
+        For a Gaussian target all that there is to gain is what a leap promises. What is really gained, relative to
+        that or to the noise, is how much more than on the surface the errors of the gradient matter.
+        """
+        least = self.LEAST_GAIN * self.method.tol
+        best = polish(surface, lambda q: self._fit(self._archive.view(q)), least).cautious
+        last = propose(best, self._radius, extrapolate=False)
+        if last is None:
+            return surface, leap
+        gained = best.lower_bound - surface.lower_bound
+        self._stretch = max(1.0, gained / max(surface.gap, surface.noise))
+        self._verified = self._verified and best.size > STILL_SEEN * surface.size
+        self._q, self._surface = best.q, best
+        return best, last
 
     def _survey(self) -> None:
         self.phase, self._target_size = "survey", float(self.least)

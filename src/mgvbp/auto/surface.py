@@ -10,7 +10,7 @@ The covariance of the coefficients (with leave-one-out residuals) says how much 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dgeqrf, dposv
 from mgvbp._linalg import Array, symmetric_part
 from mgvbp.auto.archive import View
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
-from mgvbp.auto.kriging import krige
+from mgvbp.auto.kriging import Kriging, krige, krige_adapted
 from mgvbp.estimators.regression import monomials
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
@@ -33,9 +33,13 @@ SMOOTH_BELOW = 20.0
 SMOOTH_NOISE = 3.0
 """Nats of noise above which what a quadratic misses is no small correction, and kriging seldom helps."""
 SMOOTH_DRAWS = 2500
-"""Draws above which it takes too long."""
+"""Draws above which it takes too long ..."""
+SMOOTH_PLENTY = 40
+"""... and draws per coefficient above which polynomials do as well."""
 SMOOTH_SHARE = 3.0
 """Draws per effective draw above which too many lie where q does not go: they would shape the function there."""
+ADAPT_ABOVE = 3.0
+"""Draws per coefficient from which kriging may learn which directions bend."""
 SMOOTH_CAUTION = 1.5
 """Factor on the errors that kriging states: its draws are not independent of what they predict."""
 SMOOTH_BELIEF = 0.4
@@ -73,10 +77,23 @@ class Surface:
     """How much of the gap noise alone would make, on average ..."""
     noise_sd: float
     """... and its standard deviation."""
+    caution: float = 1.0
+    """Factor on the noise for a certificate: 1 where it does not rest on a model of what the quadratic misses."""
     ridge: bool = False
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
     clipped: bool = False
     """Whether low values were raised to a floor: good for a direction, not for a certificate."""
+
+    @property
+    def cautious(self) -> Surface:
+        """With the noise that a certificate may rest on."""
+        return replace(
+            self,
+            lower_bound_se=math.sqrt(self.caution) * self.lower_bound_se,
+            noise=self.caution * self.noise,
+            noise_sd=self.caution * self.noise_sd,
+            caution=1.0,
+        )
 
     @property
     def poor(self) -> bool:
@@ -111,11 +128,13 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
     if not fits:
         return None
     fit = min(fits, key=lambda candidate: candidate.noise)
+    caution = 1.0
     worthwhile = max(0.5 * tol, fit.gap / SMOOTH_BELOW) < fit.noise < SMOOTH_NOISE
-    if worthwhile and len(h) <= min(SMOOTH_DRAWS, SMOOTH_SHARE * effective):
-        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights)
+    most = min(SMOOTH_DRAWS, SMOOTH_PLENTY * basis.num_monomials, SMOOTH_SHARE * effective)
+    if worthwhile and len(h) <= most:
+        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights, tol)
         if smooth is not None and smooth.noise < fit.noise:
-            smooth.state_at_least(SMOOTH_BELIEF * fit.noise)
+            caution = max(1.0, SMOOTH_BELIEF * fit.noise / max(smooth.noise, 1e-300))
             fit = smooth
     spread = float(response @ response)
     if not abs(fit.intercept) <= 3.0 * math.sqrt(spread):
@@ -133,6 +152,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
         gap=fit.gap,
         noise=fit.noise,
         noise_sd=fit.noise_sd,
+        caution=caution,
         ridge=not q.family.mask.all() and fit.on_a_ridge,
     )
 
@@ -148,14 +168,23 @@ def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Arr
 
 
 def _kriging(
-    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array
+    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, tol: float
 ) -> _Fit | None:
+    """Adapted to the directions that bend, where draws abound and are not yet enough."""
+
+    def summary(kriging: Kriging) -> _Fit:
+        errors = SMOOTH_CAUTION * kriging.influence * kriging.residuals
+        variance = float(weights @ np.square(kriging.residuals))
+        return _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
+
     kriging = krige(eps, Z, response, weights)
     if kriging is None:
         return None
-    errors = SMOOTH_CAUTION * kriging.influence * kriging.residuals
-    variance = float(weights @ np.square(kriging.residuals))
-    return _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
+    fit = summary(kriging)
+    if fit.noise > 0.5 * tol and len(eps) > ADAPT_ABOVE * Z.shape[1]:
+        better = krige_adapted(eps, Z, response, weights, kriging)
+        return summary(better) if better is not kriging else fit
+    return fit
 
 
 class _Fit:
@@ -188,13 +217,6 @@ class _Fit:
         """Whether ``H⁻¹``, which the gap of a structured family needs, may be far off: H errs by 2 √noise."""
         smallest = float(np.linalg.eigvalsh(self.G)[0])
         return self.variance > ROUND_OFF and 1.0 + 2.0 * smallest < 2.0 * math.sqrt(self.noise)
-
-    def state_at_least(self, noise: float) -> None:
-        """State larger errors, if need be, so that the noise is ``noise``."""
-        factor = max(1.0, noise / max(self.noise, 1e-300))
-        self.noise *= factor
-        self.noise_sd *= factor
-        self.intercept_se *= math.sqrt(factor)
 
 
 def orthogonal(A: Array) -> tuple[Array, Array]:

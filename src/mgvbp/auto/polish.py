@@ -1,0 +1,84 @@
+r"""The best q on the draws at hand, by accelerated leaps: what is left to gain where the target is far from Gaussian.
+
+A full leap maps q to the optimum of its surface, and the optimum q* of the bound is the fixed point. For a Gaussian
+target one leap arrives; else the bound may bend more than its surface, and leaps overshoot, or less, and a
+leap promises a small part of what there is to gain. Anderson's (1965) acceleration learns that from the leaps before:
+with x = (mean, precision) in the frame of the first q and f(x) the leap from there, the next x is the combination
+:math:`\sum_k \alpha_k f(x_k)`, :math:`\sum \alpha_k = 1`, for which :math:`\|\sum_k \alpha_k (f(x_k) - x_k)\|` is
+least. All surfaces come from the same draws, so that their bounds can be compared exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mgvbp._linalg import Array
+from mgvbp.auto.leap import step
+from mgvbp.auto.surface import Surface
+from mgvbp.errors import NotPositiveDefiniteError
+from mgvbp.gaussian import Gaussian
+
+MOST_LEAPS = 12
+MEMORY = 5
+"""Earlier leaps that are combined."""
+SHRINKAGE = 0.5
+"""Share of the effective draws that must be left: further away the draws say little."""
+
+
+def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: float) -> Surface:
+    """The surface with the best bound that accelerated leaps reach; done where it promises less than ``least``.
+
+    Parameters
+    ----------
+    surface : Surface
+        Where to begin.
+    look : callable
+        Gives the surface at a Gaussian, from the same draws; None where there is none.
+    least : float
+        Nats.
+    """
+    start = best = current = surface
+    points: list[Array] = []
+    images: list[Array] = []
+    for _ in range(MOST_LEAPS):
+        target = step(current, 1.0)
+        if target is None or current.gap < least:
+            break
+        points.append(_coordinates(start.q, current.q))
+        images.append(_coordinates(start.q, target))
+        following = look(_gaussian(start.q, _mixed(points[-MEMORY:], images[-MEMORY:])) or target)
+        if following is None or following.clipped or following.size < SHRINKAGE * start.size:
+            break
+        current = following
+        if current.lower_bound > best.lower_bound:
+            best = current
+    return best
+
+
+def _mixed(points: list[Array], images: list[Array]) -> Array:
+    """Anderson's combination of the images."""
+    image, residuals = images[-1], [f - x for f, x in zip(images, points, strict=True)]
+    if len(points) == 1:
+        return image
+    changes = np.column_stack([residuals[-1] - r for r in residuals[:-1]])
+    gamma = np.linalg.lstsq(changes, residuals[-1], rcond=1e-10)[0]
+    return np.asarray(image - np.column_stack([image - f for f in images[:-1]]) @ gamma)
+
+
+def _coordinates(frame: Gaussian, q: Gaussian) -> Array:
+    """Mean and precision of q in a frame, end to end."""
+    family = frame.family
+    mean = family.to_frame(frame.factor, q.mean - frame.mean)
+    return np.concatenate([mean, family.whitened_precision(frame.factor, family, q.factor).ravel()])
+
+
+def _gaussian(frame: Gaussian, x: Array) -> Gaussian | None:
+    """The Gaussian with these coordinates, if there is one."""
+    family, d = frame.family, frame.dim
+    try:
+        factor = family.product(frame.factor, family.cholesky(x[d:].reshape(family.shape)))
+    except NotPositiveDefiniteError:
+        return None
+    return Gaussian.from_factor(frame.mean + family.from_frame(frame.factor, x[:d]), factor, family)
