@@ -39,7 +39,9 @@ SMOOTH_PLENTY = 40
 SMOOTH_SHARE = 3.0
 """Draws per effective draw above which too many lie where q does not go: they would shape the function there."""
 ADAPT_ABOVE = 3.0
-"""Draws per coefficient from which kriging may learn which directions bend."""
+"""Draws per coefficient from which kriging may learn which directions bend ..."""
+ADAPT_REST = 0.3
+"""... and nats that a quadratic must miss (standard deviation) for that to be worth its time."""
 SMOOTH_CAUTION = 1.5
 """Factor on the errors that kriging states: its draws are not independent of what they predict."""
 SMOOTH_BELIEF = 0.4
@@ -132,7 +134,9 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
     worthwhile = max(0.5 * tol, fit.gap / SMOOTH_BELOW) < fit.noise < SMOOTH_NOISE
     most = min(SMOOTH_DRAWS, SMOOTH_PLENTY * basis.num_monomials, SMOOTH_SHARE * effective)
     if worthwhile and len(h) <= most:
-        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights, tol)
+        enough = len(h) > ADAPT_ABOVE * basis.num_monomials and fits[0].variance > ADAPT_REST**2
+        wanted = 0.5 * tol if enough else math.inf
+        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights, wanted)
         if smooth is not None and smooth.noise < fit.noise:
             caution = max(1.0, SMOOTH_BELIEF * fit.noise / max(smooth.noise, 1e-300))
             fit = smooth
@@ -168,9 +172,9 @@ def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Arr
 
 
 def _kriging(
-    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, tol: float
+    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, wanted: float
 ) -> _Fit | None:
-    """Adapted to the directions that bend, where draws abound and are not yet enough."""
+    """Adapted to the directions that bend, if the noise is more than ``wanted`` without that."""
 
     def summary(kriging: Kriging) -> _Fit:
         errors = SMOOTH_CAUTION * kriging.influence * kriging.residuals
@@ -181,10 +185,10 @@ def _kriging(
     if kriging is None:
         return None
     fit = summary(kriging)
-    if fit.noise > 0.5 * tol and len(eps) > ADAPT_ABOVE * Z.shape[1]:
-        better = krige_adapted(eps, Z, response, weights, kriging)
-        return summary(better) if better is not kriging else fit
-    return fit
+    if fit.noise <= wanted:
+        return fit
+    better = krige_adapted(eps, Z, response, weights, kriging)
+    return fit if better is kriging else summary(better)
 
 
 class _Fit:
