@@ -20,7 +20,7 @@ SOURCE = Path(mgvbp.__file__).parent
 LAYERS = [
     {"errors"},
     {"_linalg"},
-    {"checks", "deadline", "optional"},
+    {"checks", "deadline", "differences", "optional"},
     {"canvas", "minibatch"},
     {"families", "transforms"},
     {"gaussian"},
@@ -28,7 +28,8 @@ LAYERS = [
     {"attempts", "estimators", "gradient_check", "priors", "sharded"},
     {"workers"},
     {"parallel", "parameters"},
-    {"optimizer", "model", "models", "foreign"},
+    {"model"},
+    {"optimizer", "models", "foreign"},
     {"methods", "auto"},
     {"asynchronous", "encoding"},
     {"trace", "progress"},

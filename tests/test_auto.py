@@ -365,10 +365,9 @@ def test_hard_targets_are_mostly_within_their_certificate(name, family):
             posterior = fit(log_density, dim=d, family=family, rng=seed)
         gap = best - bound(posterior.mean, posterior.covariance)
         assert gap > -1e-3, "the reference is the optimum"
-        assert not posterior.converged or gap < 0.2
+        assert not posterior.converged or gap < 0.1
         outcomes.append(not posterior.converged or within_its_certificate(posterior, gap))
-    least = 0.5 if name == "funnel" else 0.75  # Neal's, with scale 3: the bound has exponential tails
-    assert np.mean(outcomes) >= least
+    assert np.mean(outcomes) >= 0.75
 
 
 # --- limits -------------------------------------------------------------------------------------------
@@ -480,23 +479,73 @@ def test_a_callback_that_stops_a_run_that_is_over_changes_nothing():
     assert posterior.stop_reason == whole.stop_reason
 
 
-@pytest.mark.parametrize("at", [2, 9])
-def test_an_interrupt_returns_what_is_there(at):
+def broken_off(log_density, at):
+    """A log density with control-C at one of its calls."""
     calls = []
 
     def function(theta):
         calls.append(1)
         if len(calls) == at:
             raise KeyboardInterrupt
-        return poisson(theta)
+        return log_density(theta)
 
-    with pytest.warns(ConvergenceWarning, match="not converged, interrupted"):
-        posterior = fit(function, dim=4)
-    with pytest.warns(ConvergenceWarning, match="max_iterations"):
-        shorter = fit(poisson, dim=4, max_iterations=at - 1)
-    assert posterior.stop_reason == "interrupted"
-    assert not posterior.converged
-    assert same(posterior, shorter)
+    return function
+
+
+def test_an_interrupt_returns_what_is_there_if_there_is_a_lower_bound():
+    """At whichever call it comes: else, what there is would be the start, and it is raised."""
+    whole, outcomes = fit(poisson, dim=4), set()
+    for at in range(2, len(whole.trace) + 1):
+        with pytest.warns(ConvergenceWarning, match="max_iterations"):
+            shorter = fit(poisson, dim=4, max_iterations=at - 1)
+        outcomes.add(known := shorter.lower_bound > -np.inf)
+        if not known:
+            with pytest.raises(KeyboardInterrupt):
+                fit(broken_off(poisson, at), dim=4)
+            continue
+        with pytest.warns(ConvergenceWarning, match="not converged, interrupted"):
+            posterior = fit(broken_off(poisson, at), dim=4)
+        assert posterior.stop_reason == "interrupted"
+        assert not posterior.converged
+        assert same(posterior, shorter)
+    assert outcomes == {True, False}
+
+
+def test_an_interrupt_returns_the_best_of_the_starts_so_far():
+    """The first of these is the best one, and roughly there when the second begins with nothing."""
+    starts = [[4.0, 4.0], [-4.0, -4.0]]
+    bounds = []
+    with pytest.warns(ConvergenceWarning, match="other optima"):
+        fit(two_modes, dim=2, starts=starts, callback=lambda iteration: bounds.append(iteration.lower_bound))
+    second = next(i for i, bound in enumerate(bounds) if i > 0 and bound < max(bounds[:i]) - 0.5)
+    for at in (second + 1, second + 2):
+        with pytest.warns(ConvergenceWarning, match="not converged, interrupted"):
+            posterior = fit(broken_off(two_modes, at), dim=2, starts=starts)
+        np.testing.assert_allclose(posterior.mean, 4.0, atol=0.5)
+        assert posterior.lower_bound == pytest.approx(HIGH, abs=1.0)
+        assert posterior.gap < 1.0
+
+
+def test_where_nothing_is_known_no_number_is_told():
+    with pytest.warns(ConvergenceWarning, match="nothing is known yet about how far") as caught:
+        posterior = fit(poisson, dim=4, max_iterations=1)
+    assert posterior.gap == np.inf
+    assert "inf nats" not in str(caught[0].message)
+
+
+def kinked(theta):
+    return -np.abs(theta).sum(axis=1) - 0.1 * theta[:, 0] ** 4
+
+
+def test_a_gap_within_the_tolerance_that_is_not_confirmed():
+    """Just before the end it is the verification that is missing, and the warning says so."""
+    whole, told = fit(kinked, dim=5), 0
+    for less in (2, 10, 20, 40):
+        with pytest.warns(ConvergenceWarning, match="reached max_evaluations") as caught:
+            posterior = fit(kinked, dim=5, max_evaluations=whole.n_evaluations - less)
+        assert ("within tol = 0.01, but fresh" in str(caught[0].message)) == (posterior.gap < 0.01)
+        told += posterior.gap < 0.01
+    assert told
 
 
 def test_warnings_point_at_the_call_of_fit():
@@ -638,6 +687,7 @@ def test_the_best_of_given_starts_wins(order):
             posterior = fit(two_modes, dim=2, starts=starts, rng=seed)
         assert len(caught) == 1
         assert posterior.converged
+        assert posterior.other_optima == pytest.approx([np.log(2.0 * np.pi)] * 2, abs=0.5)
         np.testing.assert_allclose(posterior.mean, [4.0, 4.0], atol=0.05)
         assert posterior.lower_bound == pytest.approx(HIGH, abs=0.01)
 
@@ -660,7 +710,9 @@ def test_starts_that_agree_give_no_warning(d):
     for seed in range(4):
         far = 5.0 * np.random.default_rng(seed).standard_normal((4, d))
         single, *several = (fit(bump, dim=d, starts=starts, rng=seed) for starts in (1, 4, far))
+        assert single.other_optima is None
         for posterior in several:
+            assert posterior.other_optima == ()
             assert posterior.converged
             assert posterior.n_evaluations > single.n_evaluations
             assert posterior.lower_bound == pytest.approx(single.lower_bound, abs=0.02)
@@ -701,6 +753,16 @@ def test_max_evaluations_is_for_all_starts_together(limit):
 def test_the_limit_of_several_starts_is_the_one_that_was_given(limit):
     posterior, *_ = limited(two_modes, 2, limit, starts=FOUR)
     assert posterior.converged or posterior.stop_reason == f"reached max_evaluations = {limit}"
+
+
+def test_starts_that_were_tried_are_told_of_though_others_were_not():
+    *_, caught = limited(two_modes, 2, 150, starts=[FOUR[0], FOUR[1], *FOUR * 4])
+    assert any("enough to try 3 of 18 starts; 2 of 3 starts went to other" in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("starts", [1, [[4.0, 4.0]]])
+def test_one_start_knows_of_no_other_optima(starts):
+    assert fit(two_modes, dim=2, initial_mean=[4.0, 4.0], starts=starts).other_optima is None
 
 
 @LIMITS

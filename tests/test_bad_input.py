@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import mgvbp
 from common import FAST
@@ -24,6 +25,7 @@ from mgvbp.errors import (
     NonFiniteWarning,
     NotPositiveDefiniteError,
 )
+from mgvbp.transforms import Positive, Real
 
 CENTRE = np.array([1.0, -2.0])
 COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.5]])
@@ -300,7 +302,7 @@ BAD_RETURNS = [
         "row wise vector",
         returning(lambda theta: theta, vectorized=False, method=FAST, num_draws=12),
         EvaluationError,
-        r"shape \(12, 2\); expected \(12,\)",
+        r"returned shape \(2,\) for one draw; expected a number",
     ),
     (
         "row wise ragged",
@@ -839,3 +841,70 @@ def test_a_run_that_blows_up_says_so(value, family, estimator):
         return
     assert all_finite(posterior)
     assert (posterior.std > 0.0).all()
+
+
+# --- what a newcomer does -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vectorized", [True, False])
+def test_a_function_of_names_that_was_not_wrapped(vectorized):
+    parameters = mgvbp.Parameters(mu=Real(), sigma=Positive())
+    prior = parameters.prior(mu=stats.norm(), sigma=stats.halfnorm())
+    with pytest.raises(TypeError, match="missing 1 required") as caught:
+        fit(lambda mu, sigma: -(mu**2), prior, vectorized=vectorized)
+    (note,) = caught.value.__notes__
+    assert note.endswith("if it is a function of mu, sigma, wrap it: mgvbp.Model(f, parameters)")
+
+
+def test_a_model_is_not_told_to_be_wrapped():
+    model = mgvbp.Model(lambda mu: mu @ np.ones(7), mgvbp.Parameters(mu=Real()))
+    with pytest.raises(ValueError, match="matmul") as caught:
+        fit(model, Gaussian(variance=1.0, dim=1))
+    assert "wrap" not in caught.value.__notes__[0]
+
+
+def loss(theta):
+    """Minus the log-likelihood of a regression: it has no upper bound."""
+    return -50.0 * log_density(theta)
+
+
+@pytest.mark.parametrize("prior", [None, Gaussian(variance=100.0, dim=2)], ids=["flat", "prior"])
+@pytest.mark.parametrize("options", [{}, {"method": "mgvbp"}, {"grad": "own"}, {"starts": 3}], ids=str)
+def test_a_negative_log_likelihood_is_recognised(prior, options):
+    if "grad" in options:
+        options = {"grad": lambda theta: 50.0 * (theta - CENTRE) @ np.linalg.inv(COVARIANCE)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior = fit(loss, prior, dim=2, **options)
+    told = [str(w.message) for w in caught]
+    assert not posterior.converged
+    assert sum("grows without bound: is it the negative log-likelihood" in message for message in told) == 1
+    assert not any("max_evaluations, another start" in message for message in told)
+
+
+def test_a_large_constant_is_not_growth():
+    """A density is known up to a constant: warnings are errors here."""
+    assert fit(lambda theta: log_density(theta) + 1e11, dim=2, tol=0.1).lower_bound > 1e10
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "mgvbp"}, {"starts": 2}], ids=str)
+@pytest.mark.parametrize(("value", "noted"), [(np.nan, True), (-np.inf, False)], ids=str)
+def test_nan_everywhere_is_a_matter_of_the_data(options, value, noted):
+    with pytest.raises(DivergenceError, match="non-finite") as caught:
+        fit(lambda theta: np.full(len(theta), value), dim=2, **options)
+    notes = getattr(caught.value, "__notes__", [])
+    assert notes == ["the function is nan at every draw: check the data for nan"] * noted
+
+
+def test_where_the_draws_without_a_value_were():
+    """Far from the posterior, 40 standard deviations away; or in the middle of it."""
+
+    def above(limit, centre):
+        return lambda theta: np.where(theta[:, 0] > limit, -0.5 * ((theta - centre) ** 2).sum(axis=1), np.nan)
+
+    with pytest.warns(NonFiniteWarning, match="none of them in the second half of the run: they were met"):
+        fit(above(-10.0, 30.0), dim=3, initial_variance=100.0)
+    with pytest.warns(
+        NonFiniteWarning, match=r"[1-9]\d* of them in the second half of the run: the result is c"
+    ):
+        fit(above(0.0, 1.0), dim=3)

@@ -387,6 +387,35 @@ def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
     assert same(mgvbp.resume(named, Density()), whole)
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_without_a_result_says_how_to_go_on(path, at):
+    """The start is so far away that the first draws give no surface."""
+    rates = np.linspace(-1.0, 1.0, 20)[:, None] ** np.arange(D)
+
+    def steep(theta):
+        logs = theta @ rates.T
+        with np.errstate(over="ignore"):
+            return (3.0 * logs - np.exp(logs)).sum(axis=1)
+
+    settings = {"dim": D, "initial_mean": np.full(D, 5.0)}
+    calls = []
+
+    def function(theta):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return steep(theta)
+
+    whole = mgvbp.fit(steep, **settings)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        mgvbp.fit(function, checkpoint=path, **settings)
+    assert len(read_checkpoint(path)[1].told) == at - 1
+    assert caught.value.__notes__ == [
+        f"there is no posterior yet: mgvbp.resume({str(path)!r}, ...) goes on with it"
+    ]
+    assert same(mgvbp.resume(path, steep), whole)
+
+
 def test_without_a_file_the_warning_does_not_name_one(path, tmp_path):
     """No checkpoint is asked for, or it could not be written."""
     with pytest.warns(ConvergenceWarning, match=r"interrupted: .*max_evaluations") as caught:

@@ -617,7 +617,8 @@ def test_the_report_has_the_numbers_and_the_worst_names():
     )
     assert f"effective sample size {diagnosis.ess:.0f}\n" in text
     assert f"{diagnosis.gap:.4f} (se {diagnosis.gap_se:.4f}) nats\n" in text
-    assert text.endswith(f"\n\n{diagnosis.verdict.upper()}. {diagnosis.advice}")
+    modes = "Fresh draws from one mode cannot see others: try starts=8."
+    assert text.endswith(f"\n\n{diagnosis.verdict.upper()}. {diagnosis.advice}\n{modes}")
     rows = text.split("\n\n")[1].splitlines()
     assert rows[0].startswith("largest corrections by the weights ")
     assert [row.split()[0] for row in rows[1:4]] == ["beta[6]", "beta[3]", "sigma"]
@@ -626,6 +627,49 @@ def test_the_report_has_the_numbers_and_the_worst_names():
         [diagnosis.mean_shift[6], diagnosis.sd_ratio[6]], abs=6e-4
     )
     assert "\ncorrections by the weights " in str(EXACT.diagnose())
+
+
+def with_others(others):
+    """The exact posterior, if starts had gone elsewhere."""
+    return posterior_of(Gaussian(MEAN, precision=PRECISION), log_posterior, other_optima=others)
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ((-0.75,), "A start went to another optimum, with a lower bound 0.75 "),
+        ((-0.75, -3.0), "2 starts went to"),
+    ],
+)
+def test_other_optima_are_a_veto(others, words):
+    """However good the weights are: these know nothing of other modes."""
+    diagnosis = with_others(others).diagnose()
+    assert diagnosis.ess == pytest.approx(1000.0)
+    assert (diagnosis.verdict, diagnosis.settled) == ("distrust", True)
+    assert diagnosis.advice.startswith(words)
+    assert "0.75 nats lower" in diagnosis.advice
+    assert "weights, cannot see another" in diagnosis.advice
+    assert str(diagnosis).endswith(f"\n\nDISTRUST. {diagnosis.advice}")
+
+
+def test_starts_that_agree_are_no_veto():
+    alone, several = (with_others(others).diagnose() for others in (None, ()))
+    assert alone.verdict == several.verdict == "trust"
+    assert str(alone).endswith("\nFresh draws from one mode cannot see others: try starts=8.")
+    assert str(several).endswith("cannot see others; the starts of the fit found none.")
+    negligible = with_others((-8.0,)).diagnose()  # the exact bound is 0
+    assert negligible.verdict == "trust"
+    assert str(negligible).endswith("the starts of the fit found none that matters.")
+
+
+def test_two_modes_of_a_fit_are_not_trusted():
+    def log_density(theta):
+        return np.logaddexp(*(-0.5 * np.square(theta - c).sum(axis=1) for c in (-5.0, 5.0)))
+
+    with pytest.warns(ConvergenceWarning, match="1 of 2 starts went to other optima"):
+        posterior = fit(log_density, dim=2, starts=[[-5.0, -5.0], [5.0, 5.0]])
+    assert posterior.diagnose().verdict == "distrust"
+    assert fit(log_density, dim=2, initial_mean=[5.0, 5.0]).diagnose().verdict == "trust"
 
 
 def test_a_diagnosis_is_frozen_and_comparable():

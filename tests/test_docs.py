@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -62,6 +63,13 @@ def test_links_lead_to_files_and_headings(page, target):
     assert file.is_relative_to(ROOT)
     if anchor:
         assert anchor in anchors_of(file)
+
+
+def test_the_table_of_extras_has_all_of_them():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = re.findall(r"^\| (`.*?) \|", text_of(DOCS / "install.md"), re.MULTILINE)
+    listed = [extra for row in rows for extra in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(project["optional-dependencies"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from functools import partial
 from html.parser import HTMLParser
 
@@ -83,6 +84,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert done[0] == 2
     assert len(outcomes) == 3
     assert log.read_text().split() == ["1", "2", "-3", "3"]
+
+
+@pytest.mark.parametrize("packages", [("emcee",), ("emcee", "matplotlib")])
+def test_without_the_extra_nothing_is_run(packages, tmp_path, monkeypatch, capsys):
+    for package in packages:
+        monkeypatch.setitem(sys.modules, package, None)
+    assert cli.main(["reproduce", "slr", "--quick", "--out", str(tmp_path / "out")]) == 1
+    out, err = capsys.readouterr()
+    s = "s" * (len(packages) > 1)
+    assert (
+        err
+        == f"mgvbp: the experiments need the package{s} {', '.join(packages)}: pip install 'mgvbp[experiments]'\n"
+    )
+    assert not out
+    assert not (tmp_path / "out").exists()
 
 
 def test_seeds_and_quick_runs_are_kept_apart(tmp_path):

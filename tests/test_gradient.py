@@ -103,7 +103,11 @@ def test_auto_takes_the_gradient_of_any_prior_that_has_one():
     assert (posterior.estimator, by_values.estimator) == ("gradient", "regression")
     # 0.01 nats are 0.14 standard deviations
     assert np.abs((posterior.mean - by_values.mean) / by_values.std).max() < 0.14
-    assert mgvbp.fit(log_likelihood, NoGradient(), dim=D, grad=gradient).estimator == "regression"
+    with pytest.warns(
+        mgvbp.ConvergenceWarning, match="gradient is not used: the prior, a NoGradient, has no"
+    ):
+        without = mgvbp.fit(log_likelihood, NoGradient(), dim=D, grad=gradient)
+    assert without.estimator == "regression"
     with pytest.raises(InvalidInputError, match="NoGradient, has no grad_log_density"):
         mgvbp.fit(log_likelihood, NoGradient(), dim=D, grad=gradient, estimator="gradient")
 

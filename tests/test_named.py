@@ -212,10 +212,58 @@ def test_draws_without_names():
     assert "theta" not in posterior
 
 
+@pytest.mark.parametrize(
+    "transform", [Real(2, 2), Positive(2, 2), Interval(-1.0, 2.0, 2, 2), LowerBound(1.0, 2, 2)]
+)
+def test_an_entry_is_a_parameter_of_its_own(transform):
+    """As if it were alone: a scalar with the entry's mean and variance; its draws are a column of the whole's."""
+    mean, variance = np.array([0.3, -0.2, 0.5, 0.1]), covariance(4)
+    q, parameters = Gaussian(mean, variance), Parameters(v=transform)
+    entry, whole = marginal(q, parameters, "v[1,0]"), marginal(q, parameters, "v")
+    alone = one(type(transform)(*transform.arguments[:-2]), mean[[2]], variance[[2]][:, [2]])
+    levels, values = np.array([[0.1, 0.5], [0.9, 0.99]]), np.array([-2.0, 0.5, 1.5])
+    assert (entry.name, entry.shape) == ("v[1,0]", ())
+    assert entry.mean == pytest.approx(alone.mean, rel=1e-12)
+    assert entry.std == pytest.approx(alone.std, rel=1e-12)
+    np.testing.assert_allclose(entry.quantile(levels), alone.quantile(levels), rtol=1e-12)
+    np.testing.assert_allclose(entry.density(values), alone.density(values), rtol=1e-12)
+    assert entry.log_density(1.5) == pytest.approx(alone.log_density(1.5), rel=1e-12)
+    assert np.array_equal(entry.sample(7, rng=3), whole.sample(7, rng=3)[:, 1, 0])
+
+
+def test_an_entry_of_a_simplex_is_one_of_its_values():
+    """There are three of them, and two unconstrained numbers."""
+    q, parameters = Gaussian([0.3, -0.2], covariance(2)), Parameters(p=Simplex(3))
+    entries = [marginal(q, parameters, f"p[{i}]") for i in range(3)]
+    assert sum(entry.mean for entry in entries) == pytest.approx(1.0)
+    assert entries[2].quantile(0.5) == marginal(q, parameters, "p").quantile(0.5)[2]
+    with pytest.raises(InvalidInputError, match=r"density of p\[2\] is not known"):
+        entries[2].density(0.5)
+
+
+def test_every_label_is_a_name(regression):
+    assert [regression[label].mean for label in regression.labels] == pytest.approx(
+        [*regression["beta"].mean, regression["sigma"].mean]
+    )
+
+
+NO_ENTRIES = (
+    "beta[2]",
+    "beta[-1]",
+    "beta[00]",
+    "beta[0,0]",
+    "beta[]",
+    "beta[0",
+    "beta[0]]",
+    "sigma[0]",
+    "tau[0]",
+)
+
+
 def test_which_names_there_are(regression, foreign):
-    for name in ("beta", "sigma"):
+    for name in ("beta", "sigma", "beta[0]", "beta[1]"):
         assert name in regression
-    for name in ("tau", "beta[0]", 0, None, ["beta"]):
+    for name in ("tau", *NO_ENTRIES, 0, None, ["beta"]):
         assert name not in regression
     assert "variance" in foreign
 
@@ -255,7 +303,7 @@ def test_values_outside_the_support_are_set_apart_at_once(transform, monkeypatch
 
 
 def test_an_unknown_name(regression):
-    for name in ("tau", "theta", "beta[0]", 0, None, ["beta"]):
+    for name in ("tau", "theta", *NO_ENTRIES, 0, None, ["beta"]):
         with pytest.raises(
             mgvbp.UnknownNameError, match=r"^no parameter is called .*; there are beta, sigma$"
         ):
@@ -603,6 +651,7 @@ def test_a_foreign_model_has_its_names(foreign):
     assert foreign["scale"].std == pytest.approx(expected.std(), rel=0.1)
     assert foreign["scale"].quantile(0.5) == pytest.approx(np.exp(-1.0), abs=0.06 * expected.std())
     assert foreign["mu"].mean.shape == (2,)
+    assert foreign["mu[1]"].mean == foreign["mu"].mean[1]
     assert foreign["variance"].mean == pytest.approx(expected.moment(2), rel=0.05)
     assert list(table(foreign)) == ["mu[0]", "mu[1]", "scale"]
     assert set(foreign.to_arviz(10)["posterior"].data_vars) == {"mu", "scale", "variance"}

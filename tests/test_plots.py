@@ -16,13 +16,20 @@ import mgvbp
 from mgvbp import Gaussian, Parameters, Posterior, Trace, fit, plots
 from mgvbp.baselines import Chains
 from mgvbp.canvas import shown
-from mgvbp.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
+from mgvbp.errors import (
+    InvalidInputError,
+    InvalidTypeError,
+    MgvbpWarning,
+    MissingDependencyError,
+    UnknownNameError,
+)
 from mgvbp.families import BlockDiagonal, Diagonal, Full
 from mgvbp.networks import Prediction
 from mgvbp.plots.bound import smoothed
 from mgvbp.plots.pairs import ellipse
 from mgvbp.plots.panels import BINS, NUM_DRAWS, REACH
-from mgvbp.transforms import Interval, Positive, Real, Simplex
+from mgvbp.plots.smooth import smooth_density
+from mgvbp.transforms import CorrelationCholesky, Interval, Positive, Real, Simplex
 
 HOSTILE = "$\\frac{$ <b>&\n" + 50 * "x"
 
@@ -187,12 +194,46 @@ def test_an_entry_of_a_vector_has_its_own_density():
         np.testing.assert_allclose(y, stats.norm.pdf(x, q.mean[i], q.std[i]), rtol=1e-10)
 
 
-def test_without_a_formula_there_is_a_histogram(posterior):
-    (ax,) = plots.marginals(posterior, "w[1]")
-    heights, edges = stairs(ax, "posterior")
-    draws = posterior.draws(NUM_DRAWS, rng=0)["w"][:, 1]
-    np.testing.assert_allclose(heights, np.histogram(draws, edges)[0] / (NUM_DRAWS * np.diff(edges)))
-    assert 0.99 < (heights * np.diff(edges)).sum() <= 1.0
+def logit_normal(x, mean, sd):
+    """The density of the first of two probabilities whose log-ratio is √2 times a normal number: `Simplex(2)`."""
+    law = stats.norm(np.sqrt(2.0) * mean, np.sqrt(2.0) * sd)
+    return law.pdf(np.log(x / (1.0 - x))) / (x * (1.0 - x))
+
+
+@pytest.mark.parametrize("sd", [0.3, 0.7])
+def test_without_a_formula_densities_come_from_draws(sd):
+    """Five standard errors of such an estimate are 8% of the maximum or less."""
+    posterior = as_posterior(Gaussian([0.3], [sd**2]), Parameters(w=Simplex(2)))
+    first, second = plots.marginals(posterior)
+    x, y = labelled(first, "posterior")
+    exact = logit_normal(x, 0.3, sd)
+    np.testing.assert_allclose(y, exact, atol=0.08 * exact.max())
+    assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.02)  # 0.002 of it lies beyond
+    assert all(len(ax.collections) == 1 for ax in (first, second))  # filled, as those with a formula are
+
+
+@pytest.mark.parametrize(
+    "law", [stats.uniform(), stats.beta(2.0, 1.0), stats.norm()], ids=["1", "2x", "normal"]
+)
+def test_a_density_neither_falls_off_nor_piles_up_where_the_range_ends(law):
+    """An end has a quarter of the draws of a point inside, so that five standard errors are 0.15 of the maximum."""
+    values = law.rvs(NUM_DRAWS, random_state=1)
+    x, y = smooth_density(values, -9.0, 9.0)
+    np.testing.assert_allclose(y, law.pdf(x), atol=0.15 * law.pdf(x).max())
+    assert (x[0], x[-1]) == pytest.approx((values.min(), values.max()))
+    low, high = law.ppf([0.3, 0.4])
+    part, heights = smooth_density(values, low, high)  # a window has the density of all
+    assert (part[0], part[-1]) == pytest.approx((low, high))
+    np.testing.assert_allclose(heights, law.pdf(part), atol=0.08 * law.pdf(x).max())
+    assert not smooth_density(values, 20.0, 21.0)[1].any()
+
+
+def test_a_number_that_does_not_vary_can_be_drawn():
+    parameters = Parameters(L=CorrelationCholesky(2))
+    corner, *_ = plots.marginals(as_posterior(Gaussian([0.3], [1.0]), parameters))
+    x, y = labelled(corner, "posterior")
+    assert np.isfinite(y).all()
+    assert x[np.argmax(y)] == pytest.approx(1.0, abs=0.01)
 
 
 def test_a_long_tail_does_not_flatten_the_rest():
@@ -259,29 +300,45 @@ def independent(**others):
     )
 
 
-def test_priors_without_a_formula_are_histograms(posterior):
-    """Entries of a Dirichlet vector have Beta distributions, those of a normal one are normal: at a level of 10⁻⁴."""
+def test_priors_without_a_formula_come_from_draws(posterior):
+    """Entries of a Dirichlet vector have Beta distributions, those of a normal one are normal."""
     laws = {
         "w[0]": stats.beta(2.0, 7.0),
         "w[2]": stats.beta(4.0, 5.0),
         "beta[1]": stats.norm(1.0, 2.0),
     }
     for ax, law in zip(plots.marginals(posterior, laws, prior=independent()), laws.values(), strict=True):
-        heights, edges = stairs(ax, "prior")
-        counts, p = heights * np.diff(edges) * NUM_DRAWS, np.diff(law.cdf(edges))
-        rest = NUM_DRAWS - counts.sum()
-        expected = NUM_DRAWS * np.append(p, 1.0 - p.sum())
-        assert stats.chisquare(np.append(counts, rest), expected).pvalue > 1e-4
-        assert (edges[0], edges[-1]) == pytest.approx(ax.get_xlim())
+        x, y = labelled(ax, "prior")
+        np.testing.assert_allclose(y, law.pdf(x), atol=0.08 * law.pdf(x).max())
+        low, high = ax.get_xlim()
+        assert low <= x[0] < x[-1] <= high
 
 
-def test_a_gaussian_prior_of_a_simplex(posterior):
-    prior = Gaussian(np.linspace(0.2, -0.3, 7), random_covariance(7, seed=4))
-    (ax,) = plots.marginals(posterior, "w[1]", prior=prior)
-    heights, edges = stairs(ax, "prior")
-    draws = PARAMETERS.constrain(prior.sample(NUM_DRAWS, rng=0))["w"][:, 1]
-    np.testing.assert_allclose(heights, np.histogram(draws, edges)[0] / (NUM_DRAWS * np.diff(edges)))
+def test_a_gaussian_prior_of_a_simplex():
+    posterior = as_posterior(Gaussian([0.3], [0.2]), Parameters(w=Simplex(2)))
+    ax, _ = plots.marginals(posterior, prior=Gaussian([-0.2], [0.5]))
+    x, y = labelled(ax, "prior")
+    exact = logit_normal(x, -0.2, np.sqrt(0.5))
+    np.testing.assert_allclose(y, exact, atol=0.08 * exact.max())
     assert "prior" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+UNKNOWN = {
+    "a function": {"w": lambda w: np.zeros(len(w))},
+    "of each entry under one constraint": {"w": stats.beta(2.0, 2.0)},
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_a_prior_that_cannot_be_drawn_is_left_out(posterior, case):
+    with pytest.warns(MgvbpWarning, match="prior of w is left out .*scipy.stats.dirichlet") as caught:
+        panels = plots.marginals(posterior, ["w", "mu", "rho"], prior=independent(**UNKNOWN[case]))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    drawn = [[line.get_label() for line in ax.lines] for ax in panels]
+    assert drawn == 3 * [["posterior"]] + 2 * [["posterior", "prior"]]
+    # the legend is where all there is can be seen
+    assert [ax.get_legend() is not None for ax in panels] == [False, False, False, True, False]
 
 
 # --- pairs --------------------------------------------------------------------------------------------
@@ -574,16 +631,6 @@ BAD = {
         lambda p: plots.marginals(p, prior=Gaussian(variance=1.0, dim=2)),
         InvalidInputError,
         "the prior has 2 dimensions, the posterior 7",
-    ),
-    "prior that is a function": (
-        lambda p: plots.marginals(p, "w", prior=independent(w=lambda w: np.zeros(len(w)))),
-        InvalidInputError,
-        r"density of w\[\d\] under its prior is not known: .*scipy.stats.dirichlet.*names=",
-    ),
-    "prior of each entry under one constraint": (
-        lambda p: plots.marginals(p, "w", prior=independent(w=stats.beta(2.0, 2.0))),
-        InvalidInputError,
-        r"density of w\[\d\] under its prior is not known",
     ),
     "matrix": (lambda p: plots.covariance(np.eye(2)), InvalidTypeError, "expected a posterior"),
     "correlation": (lambda p: plots.covariance(p, "yes"), InvalidTypeError, "True or False"),

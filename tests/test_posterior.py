@@ -314,6 +314,23 @@ def test_a_file_without_the_error_of_the_lower_bound(saved):
     assert load(saved).lower_bound_se is None
 
 
+@pytest.mark.parametrize("others", [None, (), (-3.5,), (-3.5, -1e300)], ids=repr)
+def test_other_optima_are_saved(posteriors, others, tmp_path):
+    q = posteriors["full"]
+    options = {"lower_bound": -1.0, "converged": True, "stop_reason": "", "trace": q.trace}
+    options |= {"method": "auto", "estimator": "regression", "other_optima": others}
+    Posterior(q.mean, q.factor, q.family, **options).save(tmp_path / "posterior.npz")
+    again = load(tmp_path / "posterior.npz")
+    assert again.other_optima == others
+    expected = None if others is None else tuple(-1.0 - bound for bound in others)
+    assert again.diagnose(100, log_density=q.log_density).below == expected
+
+
+def test_a_file_that_knows_nothing_of_other_optima(saved):
+    without_key(saved, "other_optima")
+    assert load(saved).other_optima is None
+
+
 # --- pickles ------------------------------------------------------------------------------------------
 
 
@@ -574,6 +591,12 @@ DAMAGE = {
     "lower bound true": lambda p: named(p, {"lower_bound": True}),
     "gap enormous": lambda p: named(p, {"gap": 10**400}),
     "gap true": lambda p: named(p, {"gap": True}),
+    "other optima a number": lambda p: named(p, {"other_optima": 1.0}),
+    "other optima a text": lambda p: named(p, {"other_optima": "12"}),
+    "other optima of texts": lambda p: named(p, {"other_optima": ["low"]}),
+    "other optima nan": lambda p: named(p, {"other_optima": [1.0, float("nan")]}),
+    "other optima infinite": lambda p: named(p, {"other_optima": [float("inf")]}),
+    "other optima enormous": lambda p: named(p, {"other_optima": [10**400]}),
     "failures infinite": lambda p: named(p, {"failures": {"raised": float("inf")}}),
     "failures negative": lambda p: named(p, {"failures": {"raised": -3}}),
     "failures enormous": lambda p: named(p, {"failures": {"raised": 10**400}}),

@@ -313,6 +313,20 @@ def test_what_is_no_posterior(small, capsys, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"text.npz", "arrays.npz", "same.html"}
 
 
+def power_cut(iteration):
+    raise RuntimeError("power cut")
+
+
+def test_a_checkpoint_is_called_one(capsys, tmp_path):
+    path = tmp_path / "run.npz"
+    with pytest.raises(RuntimeError, match="power cut"):
+        fit(lambda theta: -0.5 * theta[:, 0] ** 2, dim=1, checkpoint=path, every=1e-9, callback=power_cut)
+    code, out, err = run(capsys, path)
+    assert (code, out, len(err)) == (2, [], 1)
+    assert f"{path} is the checkpoint of a run, not a posterior: mgvbp.resume({str(path)!r}, " in err[0]
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
+
+
 def test_where_the_page_cannot_be_written(file, capsys, tmp_path):
     code, _, err = run(capsys, file, "-o", tmp_path)
     assert (code, err) == (1, [f"mgvbp: {tmp_path} cannot be written: Is a directory"])

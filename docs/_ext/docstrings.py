@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 STARRED = re.compile(r"(?<=[( ])\*(?=[\w.]+[,)])")  # the shape (S, *shape) is no emphasis
@@ -19,9 +21,10 @@ RESULTS = re.compile(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Have docstrings pass through `edit` before napoleon sees them, and signatures through `shorten`."""
+    """Let `edit` see docstrings before napoleon does, `shorten` signatures, and `unlink` pages."""
     app.connect("autodoc-process-docstring", edit, priority=400)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("doctree-read", unlink)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -48,3 +51,10 @@ def shorten(
 ) -> tuple[str, str] | None:
     """No signature for classes whose objects the library makes."""
     return ("", "") if what == "class" and RESULTS.fullmatch(name) else None
+
+
+def unlink(app: Sphinx, doctree: nodes.document) -> None:
+    """Of "array_like of shape (d,)" Sphinx would link the word to some attribute called so."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if link["reftarget"] == "shape":
+            link.replace_self(link.children)

@@ -25,6 +25,12 @@ from mgvbp.optimizer import STREAM, Info
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Needs, Prior, Problem, log_prior
 
+UNBOUNDED = 1e10
+"""Nats that no data give: a billion observations, each known to four digits."""
+FARTHEST = 1e12
+"""Initial standard deviations from the start at which a run without a lower bound has run away."""
+GROWS = "the density grows without bound: is it the negative log-likelihood, or is a prior missing?"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -93,9 +99,11 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
         positive_integer(limit, name, least=optimizer.num_draws)
     judge = Patience(method.window, method.patience, epoch=problem.num_batches, last=not method.climbs)
     iterations = settings.max_iterations or method.max_iterations
-    needs = optimizer.estimator.needs
+    start, needs = optimizer.gaussian, optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, iterations, limit)
-    if resumption := _resumption(outcome, execution):
+    if _grows(outcome, start):
+        warn_user(f"not converged: {GROWS}", ConvergenceWarning)
+    elif resumption := _resumption(outcome, execution):
         warn_user(f"not converged, {outcome.stop_reason}: {resumption}", ConvergenceWarning)
     name = type(method).__name__
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
@@ -108,8 +116,10 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
 
 
 def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
+    if problem.has_gradient and not uses_gradient(problem):
+        warn_user(f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning)
     first = method.start(problem, max_evaluations=settings.max_evaluations, **settings.start)
-    means = _means(settings.starts, first, problem.prior)
+    start, means = first.gaussian, _means(settings.starts, first, problem.prior)
     optimizer: Search | MultiStart = first
     if not isinstance(settings.starts, int | np.integer) or len(means) > 1:
         keys = [(*first.key, k) for k in range(len(means))]
@@ -120,23 +130,26 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         budget = first.max_evaluations * (1 if settings.max_evaluations else len(means))
         optimizer = MultiStart(runs, budget)
 
+    def best() -> Search:
+        return optimizer.best if isinstance(optimizer, MultiStart) else optimizer
+
     def judge(t: int, q: Gaussian, info: Info) -> Verdict:
-        bound = optimizer.lower_bound
-        return Verdict(optimizer.gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
+        bound = best().lower_bound
+        return Verdict(best().gaussian, bound, bound, optimizer.stop_reason, optimizer.converged)
 
     needs: Needs = "gradients" if uses_gradient(problem) else "values"
     iterations = settings.max_iterations or math.inf
     outcome, failures = execution.run(problem, optimizer, needs, judge, iterations, math.inf)
-    if not outcome.converged:
+    found = best()
+    if _grows(outcome, start):
+        warn_user(f"not converged, {outcome.stop_reason}: {GROWS}", ConvergenceWarning)
+    elif not outcome.converged:
         advice = _resumption(outcome, execution) or (
             "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
             "reparametrised model"
         )
-        warn_user(
-            f"not converged, {outcome.stop_reason}: the lower bound may be {optimizer.gap:.2g} nats below its maximum; "
-            f"{advice}",
-            ConvergenceWarning,
-        )
+        distance = _distance(found.gap, method.tol)
+        warn_user(f"not converged, {outcome.stop_reason}: {distance}; {advice}", ConvergenceWarning)
     if isinstance(optimizer, MultiStart) and optimizer.disagreement:
         warn_user(optimizer.disagreement, ConvergenceWarning)
     return _posterior(
@@ -145,10 +158,26 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         failures,
         "auto",
         "gradient" if needs == "gradients" else "regression",
-        optimizer.lower_bound_se,
-        optimizer.gap,
-        optimizer.gap_se,
+        found.lower_bound_se,
+        found.gap,
+        found.gap_se,
+        optimizer.other_optima if isinstance(optimizer, MultiStart) else None,
     )
+
+
+def _grows(outcome: Run, start: Gaussian) -> bool:
+    """Whether the run went up without an end, or so far that there was no surface."""
+    if outcome.converged or outcome.lower_bound > -math.inf:
+        return not outcome.converged and outcome.lower_bound > UNBOUNDED
+    return bool((np.abs(outcome.best.mean - start.mean) > FARTHEST * start.std).any())
+
+
+def _distance(gap: float, tol: float) -> str:
+    """How far the optimum may be, and why that is not the end where it is near."""
+    if gap == math.inf:
+        return "nothing is known yet about how far the lower bound is below its maximum"
+    unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""
+    return f"the lower bound may be {gap:.2g} nats below its maximum{unconfirmed}"
 
 
 def _resumption(outcome: Run, execution: Execution) -> str:
@@ -178,12 +207,19 @@ def _posterior(
     lower_bound_se: float | None = None,
     gap: float | None = None,
     gap_se: float | None = None,
+    other_optima: tuple[float, ...] | None = None,
 ) -> Posterior:
     trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
+        late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
-            "(trace.dropped): the result is conditional on the region where the function is finite"
+            f"(trace.dropped), {f'{late:,}' if late else 'none'} of them in the second half of the run: "
+            + (
+                "the result is conditional on the region where the function is finite"
+                if late
+                else "they were met on the way, and hardly matter"
+            )
             + (f"; of these, after two attempts each, {failures}" if failures.total else ""),
             NonFiniteWarning,
         )
@@ -204,6 +240,7 @@ def _posterior(
         estimator=estimator,
         gap=gap,
         gap_se=gap_se,
+        other_optima=other_optima,
         failures=failures.counts,
         parameters=problem.parameters,
         log_density=log_density,

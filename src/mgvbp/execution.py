@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from mgvbp._linalg import Array
@@ -41,7 +42,7 @@ class Execution:
         """Run the loop; returns how it ended and which evaluations failed."""
         total = None if max_iterations == float("inf") else int(max_iterations)
         before = _workers_lost(problem)
-        with ExitStack() as stack:
+        with self._hint(), ExitStack() as stack:
             report = stack.enter_context(progress_bar(self.progress, total))
             evaluate = pool = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout))
             failures = pool.failures if isinstance(pool, Pool) else Failures()
@@ -53,6 +54,16 @@ class Execution:
             outcome = run(optimizer, evaluate, judge, max_iterations, max_evaluations, self._callback, report)
             failures.workers_lost += _workers_lost(problem) - before
         return outcome, failures
+
+    @contextmanager
+    def _hint(self) -> Iterator[None]:
+        """Say how to go on after an interrupt before there is a result; the checkpoint is written then."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if self.recorder is not None and self.recorder.resumption:
+                interrupt.add_note(f"there is no posterior yet: {self.recorder.resumption}")
+            raise
 
     @property
     def _callback(self) -> Callback | None:

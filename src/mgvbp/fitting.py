@@ -79,14 +79,18 @@ def fit(
         How the named methods estimate the gradients of the lower bound; ``auto`` is gradient where ``log_likelihood``
         comes with its own, else regression where it is affordable, else h.
     draws : {"auto", "mc", "antithetic", "sobol"}
+        Of the named methods: independent draws, pairs ±ε, or a scrambled Sobol sequence; "auto" takes what suits the
+        estimator.
     num_draws : int, optional
         Draws an iteration, of the named methods.
     initial_mean : array_like of shape (d,), optional
         Where to start; by default the prior's mean, or 0.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
         The variance to start with; 1 by default.
-    max_iterations, max_evaluations : int, optional
-        Limits; ``max_evaluations`` is never exceeded.
+    max_iterations : int, optional
+        Iterations after which to stop.
+    max_evaluations : int, optional
+        Evaluations of the log-likelihood after which to stop; never exceeded.
     tol : float, optional
         For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default.
     starts : int or array_like of shape (K, d)
@@ -96,8 +100,9 @@ def fit(
         Whether ``log_likelihood`` takes all draws at once.
     grad : callable or "jax", optional
         The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
-        a function that JAX can differentiate (`from_jax`). Models with a method ``value_and_grad`` bring their own.
-        A function is compared with differences of ``log_likelihood`` first: four evaluations, which are not counted.
+        a function, or a `Model` of one, that JAX can differentiate (`from_jax`). Models with a method
+        ``value_and_grad`` bring their own. A function is compared with differences of ``log_likelihood`` first: four
+        evaluations, which are not counted.
     rng : int or numpy.random.Generator
     n_jobs : int, optional
         Workers that evaluate draws, through joblib: −1 for one a core; by default what `joblib.parallel_config` says,
@@ -119,9 +124,12 @@ def fit(
     Returns
     -------
     Posterior
+        After control-C, with a warning, what is there so far: ``converged`` is False, ``stop_reason`` "interrupted".
 
     Raises
     ------
+    KeyboardInterrupt
+        After control-C, where there is no lower bound yet; a checkpoint is written before.
     InvalidInputError, InvalidTypeError
         An argument cannot be used.
     EvaluationError

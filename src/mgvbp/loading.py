@@ -73,6 +73,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             estimator=_text(header["estimator"]),
             gap=_error(header["gap"], "gap"),
             gap_se=_error(header["gap_se"], "gap's error"),
+            other_optima=_other_optima(header.get("other_optima")),
             failures=_failures(header.get("failures", {})),
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
@@ -141,6 +142,12 @@ def _error(value: Any, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) >= 0.0:
         raise FileFormatError(f"the {name} cannot be {str(value)[:100]}")
     return float(value)
+
+
+def _other_optima(bounds: Any) -> list[float] | None:
+    if bounds is not None and not isinstance(bounds, list):
+        raise FileFormatError(f"the other optima cannot be {str(bounds)[:100]}")
+    return None if bounds is None else [_bound(bound) for bound in bounds]
 
 
 def _failures(stored: Any) -> dict[str, int]:

@@ -118,7 +118,8 @@ def run(
 ) -> Run:
     """Iterate until the judge, the callback or a limit says stop.
 
-    An interrupt (control-C), or a breakdown after some value was finite, ends the run with what is there.
+    An interrupt (control-C) after there was a lower bound, or a breakdown after some value was finite, ends the run
+    with what is there; before, they are raised.
     """
     rows: list[tuple[float | int | str, ...]] = []
     verdict: Verdict | None = None
@@ -145,11 +146,13 @@ def run(
             elif evaluations + len(theta) > max_evaluations:
                 reason = f"reached max_evaluations = {max_evaluations}"
     except KeyboardInterrupt:
-        if verdict is None:
+        if verdict is None or verdict.lower_bound == -math.inf:
             raise
         reason = INTERRUPTED
     except DivergenceError as error:
         if verdict is None or finite == 0:
+            if np.isnan(evaluation[0]).all():
+                error.add_note("the function is nan at every draw: check the data for nan")
             raise
         rows[-1] = _row(info, verdict.smoothed, evaluations)
         reason = f"broke down: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,8 @@ DRAWS = 10_000
 
 class Marginal:
     """The posterior of one named parameter, on its constrained scale; made by ``posterior["name"]``.
+
+    ``posterior["name[0]"]`` is that of an entry, a number.
 
     Moments, quantiles and densities are exact where there is a formula: the means and deviations of `Real`,
     `Positive`, `LowerBound` and `UpperBound`, the quantiles of these and of `Interval`, all densities. The
@@ -165,6 +168,17 @@ class TransformedMarginal(Marginal):
         result[inside] = self._by_halves(values[inside])
         return result
 
+    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
+        """The distribution of an entry by itself, if it is a function of one unconstrained number."""
+        t = self._transform
+        if not isinstance(t, Elementwise):
+            return None
+        kind: Any = type(t)
+        scalar = kind(*t.arguments[: len(t.arguments) - len(t.shape)])
+        i = np.ravel_multi_index(index, self.shape)
+        mu, sd = (numbers[[i]] for numbers in self._normal)
+        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: scalar}), label)
+
     def _by_halves(self, values: Array) -> Array:
         try:
             x = self._transform.unconstrain(values)
@@ -175,8 +189,63 @@ class TransformedMarginal(Marginal):
         return self._joint.log_density(x) - self._transform.log_jacobian(x)
 
 
+class EntryMarginal(Marginal):
+    """A `Marginal` of one entry of a parameter: what the whole one has there, and the entry's own density."""
+
+    def __init__(self, whole: Marginal, label: str, index: tuple[int, ...]) -> None:
+        self.name, self.shape = label, ()
+        self._whole, self._index = whole, index
+
+    @property
+    def mean(self) -> Any:
+        return self._whole.mean[self._index]
+
+    @property
+    def std(self) -> Any:
+        return self._whole.std[self._index]
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        column: Any = (slice(None), *self._index)
+        return np.asarray(self._whole.sample(n, rng)[column])
+
+    def _quantile(self, levels: Array) -> Any:
+        return self._whole.quantile(levels)[..., *self._index]
+
+    def _log_density(self, values: Array) -> Array:
+        if not isinstance(self._whole, TransformedMarginal):
+            return super()._log_density(values)
+        alone = self._whole.alone(self.name, self._index)
+        return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
+
+
+def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ...]] | None:
+    """The parameter of this name, or that of this label and the entry's index; ``values`` are (S, *shape) each.
+
+    Examples
+    --------
+    >>> values = {"beta": np.zeros((1, 3)), "alpha[1]": np.zeros(1)}
+    >>> found(values, "beta"), found(values, "alpha[1]"), found(values, "beta[2]"), found(values, "beta[3]")
+    (('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None)
+    """
+    if not isinstance(name, str):
+        return None
+    if name in values:
+        return name, ()
+    whole, bracket, entry = name.partition("[")
+    if not bracket or whole not in values:
+        return None
+    shape = np.shape(values[whole])[1:]
+    numbers = entry.removesuffix("]").split(",")
+    index = tuple(int(number) for number in numbers if number.isdecimal())
+    inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
+    return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
+
+
 def marginal(q: Gaussian, parameters: NamedParameters, name: str) -> Marginal:
-    """The distribution of the parameter ``name`` where θ ~ ``q``."""
+    """The distribution of the parameter ``name``, or of the entry with that label, where θ ~ ``q``."""
+    known = found(parameters.constrain(q.mean[None]), name)
+    if known is not None and known[1]:
+        return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:
         return TransformedMarginal(q, parameters, name)
     return Marginal(q, parameters, name)

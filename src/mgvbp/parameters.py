@@ -121,14 +121,14 @@ class Parameters:
         if points.ndim == 1:
             return {name: value[0] for name, value in self.constrain(points[None]).items()}
         values: dict[str, Array] = {}
-        for key, transform, columns in self._columns(points):
+        for key, transform, columns in self.blocks(points):
             value = transform.constrain(columns)
             values |= {key: value} if isinstance(key, str) else zip(key, value.T, strict=True)
         return values
 
     def unconstrain(self, values: Mapping[str, ArrayLike]) -> Array:
         """The θ (d,) of one value for each name, or the (S, d) of values that all have a leading axis S."""
-        arrays = {name: as_floats(value, name) for name, value in self._complete(values).items()}
+        arrays = {name: as_floats(value, name) for name, value in self._complete(values, "value").items()}
         own = {name: transform.shape for name, transform in self.transforms.items()}
         single = all(array.shape == own.get(name, ()) for name, array in arrays.items())
         if single:
@@ -149,9 +149,18 @@ class Parameters:
         """``log |det ∂values/∂θ|`` at the rows of ``theta``, (S, d) -> (S,)."""
         points = as_floats(theta, "theta")
         total = np.zeros(len(points))
-        for _, transform, columns in self._columns(points):
+        for _, transform, columns in self.blocks(points):
             total += transform.log_jacobian(columns)
         return total
+
+    def blocks(self, theta: Array) -> Iterator[tuple[Key, Transform, Array]]:
+        """Each constraint, with the name or names it is for and its columns of ``theta`` (S, d)."""
+        if theta.ndim != 2 or theta.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {theta.shape}; expected (S, {self.dim})")
+        start = 0
+        for key, transform in self._items:
+            yield key, transform, theta[:, start : start + transform.size]
+            start += transform.size
 
     def prior(self, /, **distributions: Any) -> ConstrainedPrior:
         """A prior on the constrained scale: independent distributions of the named values.
@@ -171,7 +180,7 @@ class Parameters:
         >>> float(np.exp(prior.log_density([[0.0]])[0])), float(scipy.stats.logistic.pdf(0.0))
         (0.25, 0.25)
         """
-        for name, distribution in self._complete(distributions).items():
+        for name, distribution in self._complete(distributions, "prior").items():
             if not callable(getattr(distribution, "logpdf", distribution)):
                 raise InvalidTypeError(
                     f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a "
@@ -208,22 +217,15 @@ class Parameters:
         except (MgvbpError, TypeError, ValueError) as error:
             raise FileFormatError(f"not a description of parameters: {error}") from None
 
-    def _columns(self, theta: Array) -> Iterator[tuple[Key, Transform, Array]]:
-        """Each constraint with its columns of ``theta``."""
-        if theta.ndim != 2 or theta.shape[1] != self.dim:
-            raise InvalidInputError(f"theta has shape {theta.shape}; expected (S, {self.dim})")
-        start = 0
-        for key, transform in self._items:
-            yield key, transform, theta[:, start : start + transform.size]
-            start += transform.size
-
-    def _complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """``given`` if it has all names and no others."""
+    def _complete(self, given: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+        """``given``, which has a ``what`` for each name, if it has all names and no others."""
         if not isinstance(given, Mapping):
             raise InvalidTypeError(f"expected a dict with {', '.join(self.names)}; got {given!r}")
         if set(given) != set(self.names):
+            missing = ", ".join(name for name in self.names if name not in given)
             raise InvalidInputError(
-                f"expected {', '.join(self.names)}; got {', '.join(map(str, given)) or 'nothing'}"
+                (f"no {what} for {missing}: " if missing else "")
+                + f"expected {', '.join(self.names)}; got {', '.join(map(str, given)) or 'nothing'}"
             )
         return given
 

@@ -16,7 +16,7 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.export import data_tree
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
-from mgvbp.marginal import Marginal, marginal
+from mgvbp.marginal import Marginal, found, marginal
 from mgvbp.parameters import Parameters, indexed
 from mgvbp.problem import NamedParameters, checked_values
 from mgvbp.storage import write_archive
@@ -49,6 +49,9 @@ class Posterior(Gaussian):
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
         and the standard deviation of that, where it is known; None for the named methods.
+    other_optima : tuple of float or None
+        Of a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first; empty if
+        all agreed, None where there was but one start. If there are any, `diagnose` does not say "trust".
     failures : dict of str to int
         Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
         ``timed_out``, ``lost``); and ``workers_lost``, a number of workers, whose draws or shards others took over.
@@ -79,6 +82,7 @@ class Posterior(Gaussian):
         estimator: str,
         gap: float | None = None,
         gap_se: float | None = None,
+        other_optima: Sequence[float] | None = None,
         failures: Mapping[str, int] | None = None,
         parameters: NamedParameters | None = None,
         labels: Sequence[str] | None = None,
@@ -95,6 +99,7 @@ class Posterior(Gaussian):
         self.estimator = estimator
         self.gap = gap
         self.gap_se = gap_se
+        self.other_optima = None if other_optima is None else tuple(other_optima)
         self.failures = dict(failures or {})
         self.parameters = parameters
         if parameters is not None:
@@ -109,7 +114,7 @@ class Posterior(Gaussian):
         return int(self.trace.n_evaluations[-1])
 
     def __getitem__(self, name: str) -> Marginal:
-        """The distribution of a named parameter on its constrained scale."""
+        """The distribution of a named parameter, or of the entry with this label, on the constrained scale."""
         if self._labelled:
             raise InvalidInputError(
                 f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
@@ -124,7 +129,7 @@ class Posterior(Gaussian):
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` is there."""
-        return self.parameters is not None and isinstance(name, str) and name in self.named(self.mean[None])
+        return self.parameters is not None and found(self.named(self.mean[None]), name) is not None
 
     __iter__ = None  # or else Python would try posterior[0], posterior[1], ...
 
@@ -168,7 +173,9 @@ class Posterior(Gaussian):
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which brings no model back.
         """
-        return diagnose(self, self._density(log_density), num_draws, rng, self.labels)
+        others = self.other_optima
+        below = None if others is None else tuple(self.lower_bound - bound for bound in others)
+        return diagnose(self, self._density(log_density), num_draws, rng, self.labels, below)
 
     def resample(
         self,
@@ -249,6 +256,7 @@ class Posterior(Gaussian):
             "estimator": self.estimator,
             "gap": self.gap,
             "gap_se": self.gap_se,
+            "other_optima": self.other_optima,
             "failures": self.failures,
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
             "labels": self.labels,

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp._linalg import Array
+from mgvbp.checks import as_floats
+from mgvbp.differences import derivatives, gradients
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem import checked_values
 from mgvbp.transforms import Elementwise, Ordered, Transform
 
 if TYPE_CHECKING:
-    from mgvbp.parameters import Parameters
+    from mgvbp.parameters import Key, Parameters
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,55 @@ class ConstrainedPrior:
         """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
         total = self.parameters.log_jacobian(theta)
         for name, value in self.parameters.constrain(theta).items():
-            distribution, entries = self.distributions[name], tuple(range(1, value.ndim))
-            # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                term = np.asarray(log_density_of(distribution, name, value))
-            if term.shape == value.shape:
-                term = term.sum(axis=entries)
-            elif term.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
-                term = term.reshape(1)
-            finite = np.isfinite(value).all(axis=entries)
-            total += np.where(finite, checked_values(term, value, f"the prior of {name}"), -np.inf)
+            total += self._sum(name, value)
         return total
+
+    def grad_log_density(self, theta: ArrayLike) -> Array:
+        """The gradient of `log_density` at each row, (S, d) -> (S, d), by differences within each constraint.
+
+        Distributions know their densities, not their derivatives. nan where the density is zero all around.
+        """
+        points = as_floats(theta, "theta")
+        return np.concatenate([self._slopes(*block) for block in self.parameters.blocks(points)], axis=1)
+
+    def _slopes(self, key: Key, transform: Transform, columns: Array) -> Array:
+        """The gradient in the numbers (S, size) of one constraint: all else in the density is constant in them."""
+
+        def of_entries(x: Array) -> Array:
+            assert isinstance(transform, Elementwise)
+            assert isinstance(key, str)
+            value = transform.constrain(x)
+            terms = np.where(np.isfinite(value), self._terms(key, value), -np.inf)
+            return transform.log_derivative(x) + terms.reshape(x.shape)
+
+        def of_rows(x: Array) -> Array:
+            value = transform.constrain(x)
+            named = {key: value} if isinstance(key, str) else dict(zip(key, value.T, strict=True))
+            return sum((self._sum(*item) for item in named.items()), start=transform.log_jacobian(x))
+
+        if (
+            isinstance(key, str)
+            and isinstance(transform, Elementwise)
+            and univariate(self.distributions[key])
+        ):
+            return derivatives(of_entries, columns)
+        return gradients(of_rows, columns)
+
+    def _sum(self, name: str, value: Array) -> Array:
+        """The log density of a name's values, (S, *shape) -> (S,)."""
+        terms, entries = self._terms(name, value), tuple(range(1, value.ndim))
+        if terms.shape == value.shape:
+            terms = terms.sum(axis=entries)
+        elif terms.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
+            terms = terms.reshape(1)
+        finite = np.isfinite(value).all(axis=entries)
+        return np.where(finite, checked_values(terms, value, f"the prior of {name}"), -np.inf)
+
+    def _terms(self, name: str, value: Array) -> Array:
+        """What a distribution says of values (S, *shape): one number a draw, or one an entry."""
+        # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.asarray(log_density_of(self.distributions[name], name, value))
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:
@@ -87,3 +127,11 @@ def log_density_of(distribution: Any, name: str, value: Array) -> Any:
             f"{error}; give a function of them that returns shape ({len(value)},)",
             value,
         ) from error
+
+
+def univariate(distribution: Any) -> bool:
+    """Whether it is one of scipy's for single numbers, which say of each entry of an array what they say of it alone.
+
+    Others may return as many terms and yet look at several entries for one, as a random walk does.
+    """
+    return type(distribution).__module__.startswith("scipy.stats.") and hasattr(distribution, "support")

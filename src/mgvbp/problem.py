@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -127,6 +128,16 @@ class Problem:
         """Whether the log-likelihood comes with its gradient."""
         return self.grad is not None or hasattr(self.log_likelihood, "value_and_grad")
 
+    @property
+    def missing_gradient(self) -> str:
+        """Why a gradient of the log-likelihood is of no use: its prior has none; "" if it has."""
+        if self.prior is None or hasattr(self.prior, "grad_log_density"):
+            return ""
+        return (
+            f"the prior, a {type(self.prior).__name__}, has no grad_log_density((S, d)) -> (S, d): give it one, use a "
+            "Gaussian or Parameters.prior, or put the prior into the function and leave prior out"
+        )
+
     def evaluate(self, theta: Array) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,); may hold non-finite values."""
         return self._values(self.log_likelihood, theta)
@@ -171,20 +182,27 @@ class Problem:
             raise InvalidInputError(
                 "estimator='gradient' needs a gradient: give grad=, or grad='jax' if the function is one of JAX"
             )
-        if self.prior is not None and not hasattr(self.prior, "grad_log_density"):
-            raise InvalidInputError(
-                f"the prior, a {type(self.prior).__name__}, has no grad_log_density((S, d)) -> (S, d): use a "
-                "Gaussian, or put the prior into the function and leave prior out"
-            )
+        if self.missing_gradient:
+            raise InvalidInputError(self.missing_gradient)
 
     def _values(self, function: LogLikelihood, theta: Array) -> Array:
         values = self._rows(function, theta)
+        if not self.vectorized:
+            return checked_values(values, theta, "log_likelihood", one_by_one=True)
         return checked_values(values, theta, "log_likelihood", advice="try vectorized=False")
 
     def _rows(self, function: Callable[[Array], Any], theta: Array) -> Any:
+        call = partial(attaching, advice=self._wrapping)
         if self.vectorized:
-            return attaching(theta, function, theta)
-        return [attaching(row, function, row) for row in theta]
+            return call(theta, function, theta)
+        return [call(row, function, row) for row in theta]
+
+    @property
+    def _wrapping(self) -> str:
+        """What to try where the parameters have names of which the function may be one, but does not know it."""
+        if self.parameters is None or hasattr(self.log_likelihood, "parameters"):
+            return ""
+        return f"; if it is a function of {', '.join(self.parameters.names)}, wrap it: mgvbp.Model(f, parameters)"
 
 
 def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
@@ -249,14 +267,15 @@ def log_prior(prior: Prior | None, theta: Array) -> Array:
     return checked_values(attaching(theta, prior.log_density, theta), theta, "prior.log_density")
 
 
-def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> Any:
+def attaching(theta: Array, function: Callable[[Array], Any], *args: Array, advice: str = "") -> Any:
     """Call the user's function; an exception passes through with the offending ``theta`` attached."""
     try:
         return function(*args)
     except Exception as error:
         error.theta = theta  # type: ignore[attr-defined]
         if not isinstance(error, MgvbpError):
-            advice = "; if it takes one draw at a time, say vectorized=False" if theta.ndim == 2 else ""
+            if not advice and theta.ndim == 2:
+                advice = "; if it takes one draw at a time, say vectorized=False"
             error.add_note(
                 "raised by the function given to mgvbp; its argument is this exception's "
                 f".theta {theta.shape}{advice}"
@@ -264,14 +283,21 @@ def attaching(theta: Array, function: Callable[[Array], Any], *args: Array) -> A
         raise
 
 
-def checked_values(values: Any, theta: Array, name: str, advice: str = "") -> Array:
-    """``values`` as float64 (S,), or an error that says what came."""
+def checked_values(
+    values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
+) -> Array:
+    """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
     try:
         array = np.asarray(values)
     except ValueError:
         raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
     if array.dtype.kind not in "fiub":
         raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    if array.ndim > 1 and one_by_one:
+        raise EvaluationError(
+            f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
+            theta,
+        )
     if array.shape != (len(theta),):
         advice = f"; it looks written for one draw: {advice}" if advice and array.size == 1 else ""
         raise EvaluationError(

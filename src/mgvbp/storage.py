@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -39,6 +40,10 @@ def write_archive(
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     members = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "No such file or directory, make the folder first", str(target.parent)
+        )
     partial = target.with_name(f"{target.name}.{secrets.token_hex(8)}.partial")
     compression = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     try:

@@ -40,7 +40,7 @@ def heading(posterior: Posterior) -> list[str]:
         f"after {p.n_evaluations:,} evaluations in {len(trace):,} iterations",
         *(
             [f"expected gap to the optimum {p.gap:.4f}{_error('sd', p.gap_se)} nats"]
-            if p.gap is not None
+            if p.gap is not None and np.isfinite(p.gap)
             else []
         ),
         f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}",

@@ -42,6 +42,11 @@ class MultiStart:
         return self._optimizers[self._current]
 
     @property
+    def best(self) -> Search:
+        """The start that was chosen; until then, the one with the largest lower bound so far."""
+        return self._active if self._final else max(self._optimizers, key=lambda start: start.lower_bound)
+
+    @property
     def gaussian(self) -> Gaussian:
         """The approximation that is worked on."""
         return self._active.gaussian
@@ -108,21 +113,30 @@ class MultiStart:
         self._active.resume(self._budget - self._spent + self._active.n_evaluations)
 
     @property
-    def disagreement(self) -> str:
-        """What the starts disagree about; empty if they found the same optimum."""
-        best = self._active
-        if len(self._optimizers) + self._lost < self._asked_for:
-            return f"max_evaluations was enough to try {len(self._optimizers)} of {self._asked_for} starts"
+    def other_optima(self) -> tuple[float, ...] | None:
+        """Lower bounds of starts that went elsewhere, the largest first; None if there was but one start."""
+        if len(self._optimizers) + self._lost == 1:
+            return None
+        best = self.best.gaussian
         others = [
             other.lower_bound
             for other in self._optimizers
             if math.isfinite(other.lower_bound)
-            and np.abs((other.gaussian.mean - best.gaussian.mean) / best.gaussian.std).max() > DIFFERENT
+            and np.abs((other.gaussian.mean - best.mean) / best.std).max() > DIFFERENT
         ]
-        if not others:
-            return ""
-        listed = ", ".join(f"{bound:.2f}" for bound in sorted(others, reverse=True))
-        return (
-            f"{len(others)} of {len(self._optimizers)} starts went to other optima (lower bounds {listed}; "
-            f"best {best.lower_bound:.2f}): the posterior may have several modes, of which a Gaussian shows one"
-        )
+        return tuple(sorted(others, reverse=True))
+
+    @property
+    def disagreement(self) -> str:
+        """What there is to say about the starts; empty if all were tried and found the same optimum."""
+        tried, others = len(self._optimizers), self.other_optima
+        remarks = []
+        if tried + self._lost < self._asked_for:
+            remarks.append(f"max_evaluations was enough to try {tried} of {self._asked_for} starts")
+        if others:
+            listed = ", ".join(f"{bound:.2f}" for bound in others)
+            remarks.append(
+                f"{len(others)} of {tried} starts went to other optima (lower bounds {listed}; best "
+                f"{self.best.lower_bound:.2f}): the posterior may have several modes, of which a Gaussian shows one"
+            )
+        return "; ".join(remarks)

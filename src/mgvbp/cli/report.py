@@ -35,12 +35,17 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the posterior and write the page."""
-    from mgvbp.report import write_report
+    from mgvbp.report import is_checkpoint, write_report
 
     file, out = arguments.file, arguments.out or arguments.file.with_suffix(".html")
     try:
         posterior = load(file)
     except FileFormatError as error:
+        if is_checkpoint(file):
+            return _refuse(
+                f"{file} is the checkpoint of a run, not a posterior: mgvbp.resume({str(file)!r}, log_likelihood, "
+                "prior) finishes the run and returns one, which can be saved"
+            )
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{file} cannot be read: {error.strerror or error}")

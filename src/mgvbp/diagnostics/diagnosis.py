@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from mgvbp._linalg import Array
 from mgvbp.diagnostics.certificate import certify
 from mgvbp.diagnostics.condition import Condition, condition
-from mgvbp.diagnostics.verdict import Judgement, Verdict, advise, limit, near
+from mgvbp.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
 from mgvbp.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
 from mgvbp.gaussian import Gaussian
 
@@ -48,6 +48,10 @@ class Diagnosis:
         standard error; to second order, so that a gap of a nat can be off by a fifth. None with fewer than two draws
         a coefficient of a quadratic, with a draw of density zero, or where a quadratic says little about the target:
         the gradients are then not known well enough.
+    below : tuple of float or None
+        Of a fit with ``starts=``: how many nats lower the lower bounds of other optima are that starts went to. Draws
+        from q cannot see these: the verdict is then to ``"distrust"``, unless all are lower by so much (7 nats) that
+        they have less than a thousandth of the mass. Empty if all starts agreed, None where there was but one.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
@@ -88,6 +92,7 @@ class Diagnosis:
     family: str
     labels: tuple[str, ...] = field(repr=False)
     log_weights: Array = field(compare=False, repr=False)
+    below: tuple[float, ...] | None = None
 
     @property
     def num_draws(self) -> int:
@@ -114,12 +119,12 @@ class Diagnosis:
     @property
     def advice(self) -> str:
         """What to do, in plain words."""
-        return advise(self._judgement, self.family, len(self.labels), self.gap)
+        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals)
 
     @property
     def _judgement(self) -> Judgement:
         close = near(self.mean_shift, self.sd_ratio)
-        return Judgement(self.khat, self.khat_se, self.ess, self.num_draws, close)
+        return Judgement(self.khat, self.khat_se, self.ess, self.num_draws, close, bool(self._rivals))
 
     def __str__(self) -> str:
         lines = [
@@ -137,8 +142,22 @@ class Diagnosis:
             *self._table(),
             "",
             f"{self.verdict.upper()}. {self.advice}",
+            *([] if self._rivals else [self._modes]),
         ]
         return "\n".join(lines)
+
+    @property
+    def _rivals(self) -> tuple[float, ...]:
+        """Those optima elsewhere that matter."""
+        return tuple(nats for nats in self.below or () if nats < NEGLIGIBLE)
+
+    @property
+    def _modes(self) -> str:
+        """What is known of modes elsewhere, if none was found that matters."""
+        blind = "Fresh draws from one mode cannot see others"
+        if self.below is None:
+            return f"{blind}: try starts=8."
+        return f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."
 
     def _table(self) -> list[str]:
         """The parameters that the weights change most, the first the worst."""
@@ -160,6 +179,7 @@ def diagnose(
     num_draws: int,
     rng: int | np.random.Generator,
     labels: Sequence[str],
+    below: tuple[float, ...] | None = None,
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
     draws = evaluated(q, log_density, num_draws, rng)
@@ -186,6 +206,7 @@ def diagnose(
         family=q.family.name,
         labels=tuple(labels),
         log_weights=h,
+        below=below,
     )
 
 

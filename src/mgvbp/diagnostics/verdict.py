@@ -51,6 +51,8 @@ MOST_DRAWS = 1_000_000
 """Draws that are advised, at most."""
 FAR = 0.1
 """Nats below the family's optimum from which going on with the fit is worth it."""
+NEGLIGIBLE = 7.0
+"""Nats by which another optimum is lower whose mode has about a thousandth of the mass."""
 MANY = 100
 """Parameters from which weights are uneven nearly always, however good the marginals are."""
 
@@ -88,6 +90,8 @@ class Judgement:
     num_draws : int
     near : bool
         See `near`.
+    elsewhere : bool
+        Whether there are other optima, which no draw from q sees: then there is nothing to trust, whatever the weights.
 
     Examples
     --------
@@ -101,6 +105,7 @@ class Judgement:
     ess: float
     num_draws: int
     near: bool
+    elsewhere: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -157,7 +162,7 @@ class Judgement:
 
     def _at(self, khat: float) -> Verdict:
         """The verdict if k-hat were known to be this."""
-        if not correctable(khat, self.ess, self.num_draws):
+        if self.elsewhere or not correctable(khat, self.ess, self.num_draws):
             return "distrust"
         return "trust" if self.near and (khat <= GOOD or self._even) else "correct"
 
@@ -177,8 +182,10 @@ def _round_numbers(above: int) -> Iterator[int]:
     return (n for power in powers for n in (power, 2 * power, 5 * power) if above < n <= MOST_DRAWS)
 
 
-def advise(judgement: Judgement, family: str, dim: int, gap: float | None) -> str:
-    """What to do, in a sentence or a few."""
+def advise(
+    judgement: Judgement, family: str, dim: int, gap: float | None, below: tuple[float, ...] = ()
+) -> str:
+    """What to do, in a sentence or a few; ``below`` has how many nats lower other optima are."""
     unfinished = (
         f" The lower bound seems {gap:.2g} nats below what the family can reach: let the fit go on first "
         "(max_iterations, tol, or method='auto')."
@@ -189,6 +196,8 @@ def advise(judgement: Judgement, family: str, dim: int, gap: float | None) -> st
         return "Use it as it is: importance weights change means and deviations little." + unfinished
     if judgement.verdict == "correct":
         return "Use importance-corrected draws: posterior.resample(n)." + judgement.doubt + unfinished
+    if below:
+        return _elsewhere(below) + unfinished
     choices = ["a richer family (family='full', or larger blocks)"] if family != "full" else []
     elsewhere = ", ".join([*choices, "another parametrisation", "or MCMC"])
     words = f"The weights cannot correct it: try {elsewhere}." + judgement.doubt
@@ -197,3 +206,18 @@ def advise(judgement: Judgement, family: str, dim: int, gap: float | None) -> st
             " With so many parameters single marginals and predictions can be good all the same: check those."
         )
     return words + unfinished
+
+
+def _elsewhere(below: tuple[float, ...]) -> str:
+    """What to do where starts went to other optima, this many nats lower."""
+    found = (
+        f"{len(below)} starts went to other optima, the best of them"
+        if len(below) > 1
+        else "A start went to another optimum,"
+    )
+    return (
+        f"{found} with a lower bound {min(below):.2g} nats lower. Draws from one mode, and their importance weights, "
+        "cannot see another; the difference is about the log of how much more probable this one is. Unless that "
+        "is enough to leave the others out, make the modes one (order what can be exchanged, another "
+        "parametrisation, a stronger prior) or use MCMC."
+    )

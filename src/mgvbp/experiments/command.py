@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +30,8 @@ EXPERIMENTS = {
 """By name, in the order of the paper. Each is the ``EXPERIMENT`` of the module of its name."""
 ON_FILES = "lob"
 """The experiment that takes files of data in place of its simulated ones."""
+NEEDED = ("emcee", "matplotlib")
+"""Packages of the extra ``experiments`` without which a run would break off late; data sets ask for theirs."""
 
 
 def load(name: str) -> Experiment:
@@ -72,7 +75,17 @@ def reproduce(
         How it was called, for the report.
     data : Path, optional
         Where the files for the experiment `ON_FILES` are.
+
+    Raises
+    ------
+    MissingDependencyError
+        A package of `NEEDED` is not installed; nothing was run.
     """
+    if absent := [package for package in NEEDED if find_spec(package) is None]:
+        raise MissingDependencyError(
+            f"the experiments need the package{'s' * (len(absent) > 1)} {', '.join(absent)}: "
+            "pip install 'mgvbp[experiments]'"
+        )
     console, sections, code = Console(), [], 0
     found = {name: load_on(data) if data and name == ON_FILES else load(name) for name in names}
     for name, experiment in found.items():

@@ -9,7 +9,9 @@ from typing import Any
 from mgvbp._linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.foreign.compiled import compiled
+from mgvbp.foreign.traced_transforms import traced_constrain
 from mgvbp.minibatch import Minibatches
+from mgvbp.model import Model
 from mgvbp.optional import require
 
 
@@ -39,6 +41,28 @@ class JaxLikelihood:
         return self._values(theta, *data)
 
 
+class JaxModel(JaxLikelihood):
+    """A `Model` whose function is one of JAX: a function of θ, with its gradient, that knows the names.
+
+    Raises
+    ------
+    InvalidInputError
+        One of its constraints is not written in JAX.
+    """
+
+    def __init__(self, model: Model, *, vectorized: bool) -> None:
+        constrain = traced_constrain(model.parameters)
+
+        def traced(theta: Any) -> Any:
+            values = constrain(theta)
+            if not vectorized:
+                return model.function(**values)
+            return model.function(**{name: value[None] for name, value in values.items()})[0]
+
+        super().__init__(traced)
+        self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
+
+
 def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:
     """A log-likelihood written in JAX, compiled, with its gradient, in the form that `mgvbp.fit` takes.
 
@@ -48,6 +72,8 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         A JAX function of one draw, (d,) -> scalar; with ``vectorized=True`` of all draws, (S, d) -> (S,).
         It is compiled for float64, whatever JAX's global switch says, and the switch stays as it is.
         For `mgvbp.Minibatches` it takes arrays of data besides, of which it sums over the rows.
+        Or a `mgvbp.Model` whose function is one of JAX, of the values of one draw or of all; its constraints are
+        those on single numbers, `Ordered` and `Simplex`.
     vectorized : bool
 
     Examples
@@ -70,4 +96,6 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
             "minibatches bring their own gradient: leave grad='jax' out, and write Minibatches(from_jax(f), X, y, ...) "
             "for a JAX function f(theta, X, y) of one draw"
         )
+    if isinstance(function, Model) and type(function).__call__ is Model.__call__:
+        return JaxModel(function, vectorized=vectorized)
     return JaxLikelihood((lambda row, *data: function(row[None], *data)[0]) if vectorized else function)

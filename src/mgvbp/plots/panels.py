@@ -14,6 +14,7 @@ from mgvbp.gaussian import Gaussian
 from mgvbp.plots.entries import Entry, chosen
 from mgvbp.plots.overlay import Draws, columns
 from mgvbp.plots.prior import Prior, has_formula, prior_density, prior_draws
+from mgvbp.plots.smooth import POINTS, smooth_density
 from mgvbp.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -24,10 +25,9 @@ MOST = 60
 ABREAST = 4
 REACH = 3.5
 """Standard deviations of the unconstrained number to which a density is drawn: all but 5 in 10,000 of it."""
-POINTS = 201
 BINS = 40
 NUM_DRAWS = 20_000
-"""Behind the histograms of numbers whose density has no formula."""
+"""Behind the curves of numbers whose density has no formula."""
 LOWEST = 0.004
 """Of its maximum, from which on a density is in sight: long tails would flatten the rest."""
 
@@ -41,8 +41,8 @@ def marginals(
 ) -> list[Axes]:
     """The density of each parameter on its constrained scale, with draws by MCMC and the prior if given.
 
-    Densities are exact; where there is no formula (vector constraints, models from elsewhere) there is a histogram of
-    20,000 draws, of the prior as well.
+    Densities are exact; where there is no formula (vector constraints, models from elsewhere) there is a kernel
+    estimate from 20,000 draws, of the prior as well.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def marginals(
         (chains, n, *shape); an array of θ, (N, d) or (chains, n, d); `mgvbp.baselines.Chains`; what ArviZ has.
     prior : Gaussian, or what ``parameters.prior`` returns, optional
         Shown as a dashed line. Of a value under a vector constraint, such as a `Simplex`, the distribution must be
-        one that can be drawn from, such as ``scipy.stats.dirichlet``.
+        one that can be drawn from, such as ``scipy.stats.dirichlet``; otherwise this line is left out, with a warning.
     axes : sequence of Axes, optional
         One for each panel.
 
@@ -82,9 +82,12 @@ def marginals(
         draw_density(ax, posterior, entry, own, other)
         if prior is not None:
             _draw_prior(ax, prior, entry, of_prior)
-        first = draws is not None or prior is not None
-        legend = {"frameon": False, "handlelength": 1.2} if ax is panels[0] and first else {}
-        finished(ax, shown(entry.label), **legend)
+    most = max(
+        panels, key=lambda ax: len(ax.get_legend_handles_labels()[1])
+    )  # the first that has all there is
+    for ax, entry in zip(panels, entries, strict=True):
+        needed = ax is most and (draws is not None or prior is not None)
+        finished(ax, shown(entry.label), **({"frameon": False, "handlelength": 1.2} if needed else {}))
     return panels
 
 
@@ -92,8 +95,7 @@ def draw_density(
     ax: Axes, posterior: Posterior, entry: Entry, own: Mapping[str, Array], other: Array | None
 ) -> None:
     """The density of one number, over a histogram of other draws; without a formula from draws of our ``own``."""
-    exact = entry.column is not None
-    if exact:
+    if entry.column is not None:
         x, y = density_curve(posterior, entry)
         seen = x[y > LOWEST * y.max()]
         low, high = float(seen.min()), float(seen.max())
@@ -104,14 +106,13 @@ def draw_density(
         low, high = min(low, float(ends[0])), max(high, float(ends[1]))
     if not low < high:
         low, high = low - 0.5, low + 0.5  # all draws are the same number
+    if entry.column is None:
+        x, y = smooth_density(entry.of(own), low, high)
     if other is not None:
         ax.stairs(*histogram(other, low, high), fill=True, color=LIGHT, label="draws")
-    if exact:
-        if other is None:  # or it would hide the histogram
-            ax.fill_between(x, y, color=BAND, alpha=0.35, linewidth=0.0)
-        ax.plot(x, y, color=LINE, linewidth=1.4, label="posterior")
-    else:
-        ax.stairs(*histogram(entry.of(own), low, high), color=LINE, linewidth=1.4, label="posterior")
+    else:  # it would hide the histogram
+        ax.fill_between(x, y, color=BAND, alpha=0.35, linewidth=0.0)
+    ax.plot(x, y, color=LINE, linewidth=1.4, label="posterior")
     ax.set_xlim(low, high)
     ax.set_ylim(bottom=0.0)
     ax.set_yticks([])
@@ -126,14 +127,14 @@ def draws_without_formula(posterior: Posterior, entries: list[Entry]) -> dict[st
 
 
 def _draw_prior(ax: Axes, prior: Prior, entry: Entry, draws: Mapping[str, Array]) -> None:
-    """A dashed line over what is in sight of the posterior."""
+    """A dashed line over what is in sight of the posterior, if there is anything to draw."""
     low, high = ax.get_xlim()
     style: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": "--", "label": "prior"}
     if has_formula(prior, entry):
         grid = np.linspace(low, high, POINTS)
         ax.plot(grid, prior_density(prior, entry, grid), **style)
-    else:
-        ax.stairs(*histogram(entry.of(draws), low, high), baseline=None, **style)
+    elif entry.name in draws:
+        ax.plot(*smooth_density(entry.of(draws), low, high), **style)
 
 
 def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp._linalg import Array
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 from mgvbp.gaussian import Gaussian
 from mgvbp.plots.entries import Entry
 from mgvbp.posterior import Posterior
@@ -39,7 +39,10 @@ def prior_density(prior: Prior, entry: Entry, grid: Array) -> Array:
 
 
 def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int) -> dict[str, Array]:
-    """``n`` draws of each parameter that has entries without a formula, (n, *shape)."""
+    """``n`` draws of each parameter that has entries without a formula, (n, *shape).
+
+    There is a warning of those that cannot be drawn.
+    """
     if not isinstance(prior, Gaussian | ConstrainedPrior):
         raise InvalidTypeError(
             f"prior must be a mgvbp.Gaussian, or what parameters.prior(...) returns; got {prior!r}"
@@ -49,18 +52,25 @@ def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int
     wanted = {entry.name: entry for entry in entries if not has_formula(prior, entry)}
     if isinstance(prior, Gaussian):
         return posterior.named(prior.sample(n, rng=0)) if wanted else {}
-    return {name: _drawn(prior.distributions.get(name), entry, n) for name, entry in wanted.items()}
-
-
-def _drawn(distribution: Any, entry: Entry, n: int) -> Array:
-    """Draws of a whole value from its multivariate distribution."""
-    if _univariate(distribution) or not hasattr(distribution, "rvs"):
-        raise InvalidInputError(
-            f"the density of {entry.label} under its prior is not known: give a distribution of {entry.name} that "
-            "can be drawn from, such as scipy.stats.dirichlet for a Simplex; or leave it out with names=, or leave "
-            "out prior"
+    unknown = [name for name in wanted if not _can_be_drawn(prior.distributions.get(name))]
+    if unknown:
+        warn_user(
+            f"the prior of {', '.join(unknown)} is left out of the picture, as the density of single entries is not "
+            "known where the prior is a function, or one of single numbers under a vector constraint: give a "
+            "distribution of the whole value that can be drawn from, as scipy.stats.dirichlet for a Simplex",
+            MgvbpWarning,
         )
-    return np.reshape(distribution.rvs(size=n, random_state=np.random.default_rng(0)), (n, *entry.shape))
+    rng = np.random.default_rng(0)
+    return {
+        name: np.reshape(prior.distributions[name].rvs(size=n, random_state=rng), (n, *entry.shape))
+        for name, entry in wanted.items()
+        if name not in unknown
+    }
+
+
+def _can_be_drawn(distribution: Any) -> bool:
+    """Whether it is a multivariate distribution with draws of a whole value."""
+    return hasattr(distribution, "rvs") and not _univariate(distribution)
 
 
 def _univariate(distribution: Any) -> bool:

@@ -6,7 +6,7 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mgvbp.canvas import BAND, GREY, LIGHT, LINE
@@ -29,9 +29,15 @@ COLOURS = {
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 
 
-def picture(draw: Callable[[], Figure], name: str, caption: str) -> Html:
-    """The figure that ``draw`` makes, with a caption; the ``name`` tells its ids from those of other figures."""
-    return Html(f"<figure>{inline_svg(draw, name)}<figcaption>{text(caption)}</figcaption></figure>")
+def picture(draws: Sequence[Callable[[], Figure]], name: str, caption: str) -> Html:
+    """The figures that ``draws`` make, as many abreast as there is room for, with one caption.
+
+    The ``name`` tells their ids from those of other figures, and the style sheet how wide they may be.
+    """
+    drawings = "".join(inline_svg(draw, f"{name}-{i}") for i, draw in enumerate(draws))
+    return Html(
+        f'<figure class="{name}"><div>{drawings}</div><figcaption>{text(caption)}</figcaption></figure>'
+    )
 
 
 def inline_svg(draw: Callable[[], Figure], name: str) -> Html:

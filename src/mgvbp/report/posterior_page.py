@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from mgvbp.report.pictures import picture
 from mgvbp.summary import table_rows
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
@@ -163,25 +163,47 @@ def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[Html]:
 def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[Html]:
     first, paired = labels[:MOST_MARGINALS], labels[:MOST_IN_PAIRS]
     few = f" of the first {len(first)} parameters" if len(first) < len(labels) else ""
-    drawn: dict[str, tuple[Callable[[], Any], str]] = {
-        "bound": (partial(plots.lower_bound, posterior), "The lower bound over the run; larger is better."),
-        "marginals": (partial(plots.marginals, posterior, first), f"Marginal densities{few}."),
-    }
+    found = [
+        picture([lambda: _bound(posterior)], "bound", "The lower bound over the run; larger is better."),
+        picture(
+            [partial(_marginal, posterior, label) for label in first],
+            "marginals",
+            f"Marginal densities{few}.",
+        ),
+    ]
     if len(paired) > 1:
         dots = posterior.sample(num_draws, rng=0) if num_draws else None
         few = f" of the first {len(paired)} parameters" if len(paired) < len(labels) else ""
         with_dots = f", with {num_draws:,} draws" if num_draws else ""
-        drawn["pairs"] = (
-            partial(plots.corner, posterior, paired, dots),
-            f"Regions with 50% and 95% of the probability{with_dots}: pairs{few}.",
-        )
+        caption = f"Regions with 50% and 95% of the probability{with_dots}: pairs{few}."
+        found.append(picture([lambda: _pairs(posterior, paired, dots)], "pairs", caption))
     if 1 < posterior.dim <= LARGEST_MATRIX:
-        drawn["correlation"] = (partial(plots.covariance, posterior), "Correlations of the unconstrained θ.")
-    return [picture(partial(_figure, draw), name, caption) for name, (draw, caption) in drawn.items()]
+        caption = "Correlations of the unconstrained θ."
+        found.append(picture([lambda: _figure(plots.covariance(posterior))], "correlation", caption))
+    return found
 
 
-def _figure(draw: Callable[[], Any]) -> Figure:
-    return cast("Figure", np.ravel(draw())[0].figure)
+# Figures are no wider than their text can be read on a phone, to whose width they shrink.
+
+
+def _bound(posterior: Posterior) -> Figure:
+    return _figure(plots.lower_bound(posterior, ax=plots.private_figure(6.0, 3.0).subplots()))
+
+
+def _marginal(posterior: Posterior, label: str) -> Figure:
+    """One panel, as the page has them abreast."""
+    return _figure(plots.marginals(posterior, label, axes=[plots.private_figure(2.2, 1.7).subplots()])[0])
+
+
+def _pairs(posterior: Posterior, labels: list[str], dots: Array | None) -> Figure:
+    k = len(labels)
+    side = 1.15 * k + 0.5
+    axes = plots.private_figure(side, side).subplots(k, k, squeeze=False)
+    return _figure(plots.corner(posterior, labels, dots, axes=axes)[0, 0])
+
+
+def _figure(ax: Axes) -> Figure:
+    return cast("Figure", ax.figure)
 
 
 def _code(posterior: Posterior, file: str) -> list[str]:

@@ -69,7 +69,7 @@ def read_returns(path: str | PathLike[str], column: str | None = None, prices: b
     """
     pandas = require("pandas", "volatility")
     table = read_table(Path(path))
-    day = _date_column(pandas, table)
+    day = _date_column(pandas, table, named=column is not None)
     chosen = _choose(table, day, column, prices)
     values = table.numbers(chosen)
     kept = _without_blank_ends(table, chosen, values)
@@ -142,18 +142,18 @@ def _without_blank_ends(table: Table, name: str, values: Array) -> slice:
 # --- dates and prices ---------------------------------------------------------------------------------
 
 
-def _date_column(pandas: Any, table: Table) -> str | None:
-    """The first column whose first cell is a date."""
+def _date_column(pandas: Any, table: Table, *, named: bool) -> str | None:
+    """The first column whose first cell is a date; where the returns are ``named``, "date" may number the rows."""
     for i, name in enumerate(table.names):
         cell = (table.present(name) or [""])[0]
         called_date = name.lower() == "date"
         elsewhere = i > 0 and not called_date  # where 20141231 is a number, such as a volume
         if DATE_LIKE.match(cell) and not (elsewhere and cell.isdigit()) and _formats(pandas, cell):
             return name
-        if called_date:
+        if called_date and not (named and cell.isdigit()):
             raise InvalidInputError(
                 f"{name!r} of {table.path.name} starts with {cell[:30]!r}, which is no date that we can read: "
-                "write dates as in 2024-12-31"
+                "write dates as in 2024-12-31; if it only numbers the rows, name the returns with column= (--column)"
             )
     return None
 

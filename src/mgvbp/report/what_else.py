@@ -1,0 +1,17 @@
+"""What a file is that holds no posterior."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from mgvbp.errors import FileFormatError
+from mgvbp.record import read_checkpoint
+
+
+def is_checkpoint(path: str | PathLike[str]) -> bool:
+    """Whether ``mgvbp.fit(..., checkpoint=path)`` wrote this file."""
+    try:
+        read_checkpoint(path)
+    except (FileFormatError, OSError):
+        return False
+    return True
