@@ -79,8 +79,7 @@ def fit(
         How the named methods estimate the gradients of the lower bound; ``auto`` is gradient where ``log_likelihood``
         comes with its own, else regression where it is affordable, else h.
     draws : {"auto", "mc", "antithetic", "sobol"}
-        Of the named methods: independent draws, pairs ±ε, or a scrambled Sobol sequence; "auto" takes what suits the
-        estimator.
+        Of the named methods: independent draws ("mc", the default), pairs ±ε, or a scrambled Sobol sequence.
     num_draws : int, optional
         Draws an iteration, of the named methods.
     initial_mean : array_like of shape (d,), optional
