@@ -1,6 +1,6 @@
 """`auto` on the zoo of targets (tests/zoo): true gap, queries and time, from mean 0 and variance 1.
 
-Run:  python benchmarks/zoo.py [--seeds 5] [--family full] [--max-dim 30] [names ...]
+Run:  python benchmarks/zoo.py [--seeds 5] [--family full] [--max-dim 30] [--jobs 1] [names ...]
 
 The true gap is the stored optimum (tests/zoo/reference.json, made by an independent method) minus the bound of the
 result on a large Sobol sample. Targets: gap <= 0.05 in at least 95% of the runs with d <= 30, median queries at most
@@ -15,10 +15,12 @@ import json
 import sys
 import time
 import warnings
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import mgvbp
@@ -45,10 +47,11 @@ class Row(NamedTuple):
         return self.true_gap <= self.gap + 3.0 * self.gap_se + 0.01
 
 
-def run(target: Any, family: str, optimum: float, seed: int) -> Row:
+def run(name: str, family: str, optimum: float, seed: int) -> Row:
     """Fit a target from mean 0, variance 1, and measure the true gap."""
+    target = TARGETS[name]
     start = time.perf_counter()
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
         posterior = mgvbp.fit(target.log_density, dim=target.dim, family=family, rng=seed)
     seconds = time.perf_counter() - start
@@ -73,6 +76,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--family", default="full", choices=["full", "diagonal"])
     parser.add_argument("--max-dim", type=int, default=30)
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes, which disturb each other's times a little"
+    )
     arguments = parser.parse_args()
     reference = json.loads((TESTS / "zoo" / "reference.json").read_text())
     names = arguments.names or [
@@ -85,23 +91,24 @@ def main() -> None:
         f"{'seconds':>9}{'converged':>11}"
     )
     counted: list[tuple[int, Row]] = []
-    with threadpool_limits(1):
-        for name in names:
-            target, entry = TARGETS[name], reference[name]
-            optimum = entry[arguments.family]["lower_bound"]
-            rows = [run(target, arguments.family, optimum, seed) for seed in range(arguments.seeds)]
-            allowed = 10 * (target.dim + 1) * (target.dim + 2)
-            if "multimodal" not in entry["tags"]:
-                counted += [(allowed, row) for row in rows]
-            gaps, queries, seconds = (
-                [getattr(r, k) for r in rows] for k in ("true_gap", "queries", "seconds")
-            )
-            print(
-                f"{name:<28}{target.dim:>4}{np.median(gaps):>12.4f}{max(gaps):>10.4f}"
-                f"{np.median([r.gap for r in rows]):>10.4f}{np.median(queries):>9.0f}{allowed:>9}"
-                f"{np.median(seconds):>9.3f}{sum(r.converged for r in rows):>8}/{len(rows)}",
-                flush=True,
-            )
+    outcomes = Parallel(n_jobs=arguments.jobs, return_as="generator")(
+        delayed(run)(name, arguments.family, reference[name][arguments.family]["lower_bound"], seed)
+        for name in names
+        for seed in range(arguments.seeds)
+    )
+    for name in names:
+        target, entry = TARGETS[name], reference[name]
+        rows = list(islice(outcomes, arguments.seeds))
+        allowed = 10 * (target.dim + 1) * (target.dim + 2)
+        if "multimodal" not in entry["tags"]:
+            counted += [(allowed, row) for row in rows]
+        gaps, queries, seconds = ([getattr(r, k) for r in rows] for k in ("true_gap", "queries", "seconds"))
+        print(
+            f"{name:<28}{target.dim:>4}{np.median(gaps):>12.4f}{max(gaps):>10.4f}"
+            f"{np.median([r.gap for r in rows]):>10.4f}{np.median(queries):>9.0f}{allowed:>9}"
+            f"{np.median(seconds):>9.3f}{sum(r.converged for r in rows):>8}/{len(rows)}",
+            flush=True,
+        )
     results = [row for _, row in counted]
     claimed = [row for row in results if row.converged]
     ratio = np.median([row.queries / allowed for allowed, row in counted])

@@ -269,7 +269,10 @@ def log_gamma_surface(q, shape):
     g, G = s * (shape - E), 0.5 * (s * s * E - 1.0)
     bound = shape * m - E + 0.5 * math.log(2.0 * math.pi * math.e * s * s)
     gap = 0.5 * g * g / (1.0 + 2.0 * G) + G * G
-    return Surface(q, bound, 0.0, np.array([g]), np.array([[G]]), 100.0, 1.0, 1.0, 0.9, gap, 0.0, 0.0)
+    return Surface(
+        q=q, lower_bound=bound, lower_bound_se=0.0, g=np.array([g]), G=np.array([[G]]), num_draws=100, size=100.0,
+        residual=1.0, rest=1.0, r2=0.9, gap=gap, noise=0.0, noise_sd=0.0,
+    )  # fmt: skip
 
 
 def test_polishing_ends_what_leaps_never_would():
@@ -284,6 +287,18 @@ def test_polishing_ends_what_leaps_never_would():
     variance = float(polished.q.std[0]) ** 2
     assert variance == pytest.approx(1.0 / shape, rel=1e-4)
     assert float(polished.q.mean[0]) + 0.5 * variance == pytest.approx(math.log(shape), abs=1e-4)
+
+
+def test_polishing_looks_twice_at_very_many_draws():
+    looks = []
+
+    def look(q):
+        looks.append(q)
+        return replace(log_gamma_surface(q, 5.0), num_draws=50_000)
+
+    start = replace(log_gamma_surface(Gaussian(np.array([1.5]), variance=0.3), 5.0), num_draws=50_000)
+    polish(start, look, 0.0)
+    assert len(looks) == 2
 
 
 def test_polishing_keeps_what_is_best():

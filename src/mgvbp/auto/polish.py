@@ -21,6 +21,8 @@ from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.gaussian import Gaussian
 
 MOST_LEAPS = 12
+MOST_DRAWS = 60_000
+"""Seen by all leaps together, but for two leaps at least: surfaces of very many draws take seconds each."""
 MEMORY = 5
 """Earlier leaps that are combined."""
 SHRINKAGE = 0.5
@@ -42,7 +44,7 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
     start = best = current = surface
     points: list[Array] = []
     images: list[Array] = []
-    for _ in range(MOST_LEAPS):
+    for _ in range(min(MOST_LEAPS, max(2, MOST_DRAWS // surface.num_draws))):
         target = step(current, 1.0)
         if target is None or current.gap < least:
             break

@@ -65,8 +65,9 @@ class Surface:
     g: Array
     G: Array
     """All of the quadratic part, (d, d), whatever the family of q."""
+    num_draws: int
     size: float
-    """Effective number of draws."""
+    """Their effective number."""
     residual: float
     """Standard deviation of the leave-one-out residuals of h, in nats."""
     rest: float
@@ -149,6 +150,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
         lower_bound_se=fit.intercept_se,
         g=fit.g,
         G=fit.G,
+        num_draws=len(h),
         size=effective,
         residual=math.sqrt(fit.variance),
         rest=math.sqrt(fits[0].variance),

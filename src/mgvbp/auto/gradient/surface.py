@@ -61,6 +61,7 @@ def fit_gradients(
         lower_bound_se=bound_se,
         g=fit.estimate.g,
         G=fit.estimate.G,
+        num_draws=len(h),
         size=effective,
         residual=math.sqrt(fit.variance / 3.0),
         rest=math.sqrt(plain.variance / 3.0),
