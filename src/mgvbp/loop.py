@@ -123,6 +123,7 @@ def run(
     """
     rows: list[tuple[float | int | str, ...]] = []
     verdict: Verdict | None = None
+    evaluation: tuple[Array, ...] = ()
     reason, evaluations, finite = "", 0, 0
     try:
         while not reason:
@@ -151,7 +152,7 @@ def run(
         reason = INTERRUPTED
     except DivergenceError as error:
         if verdict is None or finite == 0:
-            if np.isnan(evaluation[0]).all():
+            if evaluation and np.isnan(evaluation[0]).all():
                 error.add_note("the function is nan at every draw: check the data for nan")
             raise
         rows[-1] = _row(info, verdict.smoothed, evaluations)
