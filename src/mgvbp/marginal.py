@@ -173,11 +173,9 @@ class TransformedMarginal(Marginal):
         t = self._transform
         if not isinstance(t, Elementwise):
             return None
-        kind: Any = type(t)
-        scalar = kind(*t.arguments[: len(t.arguments) - len(t.shape)])
         i = np.ravel_multi_index(index, self.shape)
         mu, sd = (numbers[[i]] for numbers in self._normal)
-        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: scalar}), label)
+        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: t.single}), label)
 
     def _by_halves(self, values: Array) -> Array:
         try:

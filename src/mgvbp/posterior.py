@@ -51,7 +51,7 @@ class Posterior(Gaussian):
         and the standard deviation of that, where it is known; None for the named methods.
     other_optima : tuple of float or None
         Of a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first; empty if
-        all agreed, None where there was but one start. If there are any, `diagnose` does not say "trust".
+        all agreed, None where there was but one start. Unless they are far lower, `diagnose` then says "distrust".
     failures : dict of str to int
         Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
         ``timed_out``, ``lost``); and ``workers_lost``, a number of workers, whose draws or shards others took over.

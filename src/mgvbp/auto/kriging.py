@@ -63,11 +63,13 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
         V = ratio * K
         V.flat[:: N + 1] += noise
         root, failed = dpotrf(V.T, lower=1, overwrite_a=1)
-        half_log_det = np.log(root.diagonal()).sum() if not failed else math.inf
+        if failed:
+            return None
+        half_log_det = np.log(root.diagonal()).sum()
         inverse, _ = dpotri(root, lower=1, overwrite_c=1)  # the lower triangle of V⁻¹
         solved = dsymm(1.0, inverse, Z, lower=1)
         normal_root, influence, singular = dposv(Z.T @ solved, solved.T, lower=1)  # (ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
-        if failed or singular:
+        if singular:
             return None
         coefficients = influence @ h
         # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹

@@ -31,7 +31,7 @@ def uses_gradient(target: int | Gaussian | Problem) -> bool:
     """Whether it is a problem with a gradient, and a prior whose gradient is known as well."""
     if not isinstance(target, Problem):
         return False
-    return target.has_gradient and (target.prior is None or hasattr(target.prior, "grad_log_density"))
+    return target.has_gradient and not target.missing_gradient
 
 
 @dataclass(frozen=True)

@@ -52,26 +52,6 @@ class MultiStart:
         return self._active.gaussian
 
     @property
-    def lower_bound(self) -> float:
-        """Its lower bound."""
-        return self._active.lower_bound
-
-    @property
-    def lower_bound_se(self) -> float:
-        """The standard error of that."""
-        return self._active.lower_bound_se
-
-    @property
-    def gap(self) -> float:
-        """Its expected distance from the optimum it went to."""
-        return self._active.gap
-
-    @property
-    def gap_se(self) -> float:
-        """Standard deviation of that."""
-        return self._active.gap_se
-
-    @property
     def converged(self) -> bool:
         """Whether the best start came to its end."""
         return self._final and self._active.converged

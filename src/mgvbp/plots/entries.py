@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -86,18 +86,12 @@ def _entries(posterior: Posterior) -> dict[str, list[Entry]]:
     by_name = {}
     for name, shape in shapes.items():
         transform = known.get(name)
-        single = _single(transform) if isinstance(transform, Elementwise) else None
+        single = transform.single if isinstance(transform, Elementwise) else None
         by_name[name] = [
             Entry(label, name, shape, i, slices[name].start + i if single else None, single)
             for i, label in enumerate(indexed(name, shape))
         ]
     return by_name
-
-
-def _single(transform: Elementwise) -> Elementwise:
-    """The same constraint on one number: its arguments end with the shape."""
-    make: Callable[..., Elementwise] = type(transform)
-    return make(*transform.arguments[: len(transform.arguments) - len(transform.shape)])
 
 
 def _with_names(by_name: Mapping[str, list[Entry]], names: Iterable[str]) -> list[Entry]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,6 +39,12 @@ class Elementwise(Transform):
     def _set(self, bounds: tuple[float, float], given: tuple[float, ...], shape: tuple[int, ...]) -> None:
         dims = tuple(positive_integer(n, f"the shape of {type(self).__name__}") for n in shape)
         Elementwise.__init__(self, (*given, *dims), dims, math.prod(dims), bounds)
+
+    @property
+    def single(self) -> Elementwise:
+        """The same constraint on one number: the arguments end with the shape."""
+        make: Callable[..., Elementwise] = type(self)
+        return make(*self.arguments[: len(self.arguments) - len(self.shape)])
 
     @abstractmethod
     def log_derivative(self, x: Array) -> Array:
