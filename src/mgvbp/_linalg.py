@@ -18,6 +18,13 @@ Array = NDArray[np.float64]
 PANEL = 96
 """Columns that are worked on together where a structure that BLAS does not know saves work."""
 
+SINGULAR = 1e-9
+"""Smallest pivot, relative to the largest, of the QR decomposition of regressors that count as independent. Rounding
+leaves about 1e-15 of those that are not, so that no processor's last digits decide."""
+COLLINEAR = 1e-6
+"""Length of a regressor, relative to itself, that the regressors before it leave unexplained if they are independent.
+Normal equations see its square, 1e-12, of which rounding leaves about 1e-15 where they are not."""
+
 NOT_POSITIVE_DEFINITE = "the matrix is not symmetric positive definite"
 
 
@@ -37,6 +44,14 @@ def _checked(K: Array, info: int) -> Array:
     if info != 0 or not np.isfinite(K.diagonal()).all():
         raise NotPositiveDefiniteError(NOT_POSITIVE_DEFINITE)
     return K
+
+
+def collinear(root: Array, squares: Array) -> bool:
+    """Whether a column of X is a combination of earlier ones, but for rounding.
+
+    ``root`` is the Cholesky factor (either triangle) of ``XᵀX``, and ``squares`` the diagonal of that matrix.
+    """
+    return bool((np.square(root.diagonal()) <= COLLINEAR**2 * squares).any())
 
 
 def triangular_product(L: Array, K: Array) -> Array:

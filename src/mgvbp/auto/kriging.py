@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg.blas import dsymm, dsymv
 from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import Array, collinear
 
 RHO = 0.1
 LARGEST = 0.45
@@ -68,8 +68,9 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
         half_log_det = np.log(root.diagonal()).sum()
         inverse, _ = dpotri(root, lower=1, overwrite_c=1)  # the lower triangle of V⁻¹
         solved = dsymm(1.0, inverse, Z, lower=1)
-        normal_root, influence, singular = dposv(Z.T @ solved, solved.T, lower=1)  # (ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
-        if singular:
+        normal = Z.T @ solved
+        normal_root, influence, failed = dposv(normal, solved.T, lower=1)  # (ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
+        if failed or collinear(normal_root, normal.diagonal()):
             return None
         coefficients = influence @ h
         # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹

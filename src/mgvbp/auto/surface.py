@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dgeqrf, dposv
 
-from mgvbp._linalg import Array, symmetric_part
+from mgvbp._linalg import SINGULAR, Array, symmetric_part
 from mgvbp.auto.archive import View
 from mgvbp.auto.hermite import hermite_polynomials, num_polynomials
 from mgvbp.auto.kriging import Kriging, krige, krige_adapted
@@ -48,7 +48,6 @@ SMOOTH_BELIEF = 0.4
 """Share of the noise of least squares below which kriging is not believed: rough functions mislead it."""
 ROUND_OFF = 1e-12
 """Variance of residuals, in squared nats, of a target that is quadratic."""
-SINGULAR = 1e-9
 LWORK = 32
 """Columns that LAPACK reflects together."""
 NEGLIGIBLE = 1e-9

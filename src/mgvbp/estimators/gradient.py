@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import SINGULAR, Array
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family
 from mgvbp.gaussian import Gaussian
@@ -93,7 +93,7 @@ def regression(eps: Array, v: Array, h: Array) -> Linear | None:
         return None
     Q, R = np.linalg.qr(Z)
     pivots = np.abs(R.diagonal())
-    if pivots.min() <= len(Z) * np.finfo(float).eps * pivots.max():
+    if pivots.min() <= SINGULAR * pivots.max():
         return None
     d = eps.shape[1]
     coefficients = solve_triangular(R, Q.T @ v)

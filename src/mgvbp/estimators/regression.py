@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lstsq
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import SINGULAR, Array
 from mgvbp.errors import DivergenceError
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family, Full
@@ -53,8 +53,7 @@ class Regression(Estimator):
                 "give a larger num_draws or a start where the function is finite"
             )
         Z = monomials(chosen, sample.eps)
-        tolerance = max(Z.shape) * np.finfo(float).eps
-        coefficients, _, rank, _ = lstsq(Z, sample.h, tolerance, lapack_driver="gelsy", check_finite=False)
+        coefficients, _, rank, _ = lstsq(Z, sample.h, SINGULAR, lapack_driver="gelsy", check_finite=False)
         if rank < Z.shape[1]:
             raise DivergenceError(
                 f"the {S} draws do not determine the {Z.shape[1]} coefficients of the regression"

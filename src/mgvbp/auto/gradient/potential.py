@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from mgvbp._linalg import Array
+from mgvbp._linalg import Array, collinear
 from mgvbp.auto.gradient.regression import Draws, Estimate
 from mgvbp.families import Family
 from mgvbp.families.base import Indices
@@ -58,8 +58,9 @@ def potential(draws: Draws, family: Family, degree: int) -> Estimate | None:
         weighted = weights[:, None] * X[j]
         A[np.ix_(columns, columns)] += weighted.T @ X[j]
         right[columns] += v[:, j] @ weighted
+    squares = A.diagonal().copy()
     factor, failed = dpotrf(A.T, lower=1, overwrite_a=1)
-    if failed:
+    if failed or collinear(factor, squares):
         return None
     lower = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
     inverse = lower + np.tril(lower, -1).T

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 
-from mgvbp._linalg import Array, symmetric_part
+from mgvbp._linalg import SINGULAR, Array, symmetric_part
 from mgvbp.auto.surface import orthogonal
 from mgvbp.families import BlockDiagonal, Diagonal, Family
 
-SINGULAR = 1e-9
 WRITTEN_OUT = 12
 """Parameters of a block up to which its matrices are written out, instead of products of (N, N) matrices."""
 
