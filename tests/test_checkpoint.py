@@ -192,7 +192,8 @@ def test_killed_twenty_times(kind, path):
         started = context.Event()
         child = context.Process(target=live, args=(kind, path, result, started))
         child.start()
-        started.wait()
+        while not started.wait(0.1):
+            assert child.is_alive(), f"a life ended with {child.exitcode} before its first evaluation"
         child.join(seconds)
         child.kill()
         child.join()

@@ -386,6 +386,35 @@ def test_draws_that_do_not_determine_the_regression_are_refused():
             Regression().estimate(q, None, sample, None)
 
 
+@pytest.mark.parametrize("draws", ["mc", "antithetic"])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_draws_that_come_twice_determine_no_gradient_regression(name, draws):
+    """DIM draws, or DIM − 1 pairs, are too few for a regression, and no more if each comes twice: averages both times.
+
+    The coordinates are orthogonal but for the last (or the constant, without pairs), which is a combination of them:
+    what is left of it by a QR factorisation is round-off alone.
+    """
+    q = some_gaussian(STRUCTURES[name])
+
+    def estimate(eps):
+        sample = sample_at(q, eps, None, lambda theta: -(theta**4).sum(axis=1), lambda theta: -4.0 * theta**3)
+        return Gradient().estimate(q, None, sample, None)
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        if draws == "mc":
+            once = 2.0 * np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
+            twice = np.concatenate([once, once])
+        else:
+            others = 2.0 * np.linalg.qr(rng.standard_normal((DIM - 1, DIM - 1)))[0]
+            half = np.column_stack([others, others.mean(axis=1)])
+            once, twice = np.concatenate([half, -half]), np.concatenate([half, half, -half, -half])
+        expected, found = estimate(once), estimate(twice)
+        np.testing.assert_allclose(found.g, expected.g, atol=1e-9 * np.abs(expected.g).max())
+        np.testing.assert_allclose(found.G, expected.G, atol=1e-9 * np.abs(expected.G).max())
+        assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-9)
+
+
 # --- (d) regression converges to the truth where the log density is not quadratic ---------------------
 
 

@@ -420,6 +420,23 @@ def test_too_many_failures_at_the_start():
     assert caught.value.theta.shape == (40, 2)
 
 
+@pytest.mark.parametrize("num_draws", [2, 9])
+def test_a_few_draws_that_all_fail_have_no_values(num_draws):
+    """With fewer than ten draws failures are not too many: each is a value that is not finite."""
+
+    def broken(theta):
+        raise OSError("no licence")
+
+    problem, theta = Problem(broken, dim=2, vectorized=False), np.zeros((num_draws, 2))
+    with Pool(problem, "values", 1, 5.0) as pool:
+        (values,) = pool(1, theta)
+        assert pool.failures.counts == {"raised": num_draws}
+    np.testing.assert_array_equal(values, np.full(num_draws, np.nan))
+    with pytest.raises(DivergenceError, match=f"{num_draws} of {num_draws} draws") as caught:
+        mgvbp.fit(broken, **fit | SHORT | {"num_draws": num_draws}, timeout=5.0)
+    assert caught.value.theta.shape == (num_draws, 2)
+
+
 def test_too_many_failures_later():
     calls = []
 
@@ -782,7 +799,9 @@ def test_an_interrupt_ends_the_fit_with_what_it_has():
 
 
 INTERRUPTED = """
-import os, sys, time, warnings
+import os, signal, sys, time, warnings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
 import numpy as np, mgvbp
 from mgvbp import parallel
 
@@ -829,8 +848,9 @@ def test_control_c_reaches_all_workers_and_leaves_none(tmp_path):
         else:
             raise AssertionError("processes are left")
     finally:
-        child.kill()
-        child.communicate()
+        with suppress(ProcessLookupError):  # workers that are left would keep the pipes open
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate(timeout=60)
 
 
 # --- the clock ----------------------------------------------------------------------------------------

@@ -311,6 +311,20 @@ def test_arch_safeguards():
         assert touched.any(axis=0)[:3].sum() >= 2, "the points no longer reach the bounds"
 
 
+def test_the_bounds_are_those_of_the_day():
+    """Constant variances ω: calm days have a low ceiling, loud ones a high floor, and the last days neither."""
+    size = np.repeat([0.1, 10.0, 1.0], [200, 100, 100])
+    y = size * np.where(np.arange(400) % 2, 1.0, -1.0)
+    sample = Sample(y, np.empty((400, 0)), arch_startup(y))
+    omega, (lower, upper) = np.array([1e-5, 1.0, 1e5]), sample.startup.bounds[:, :, None]
+    h = GarchFilter(1, 0, 0).variance(sample, np.empty((0, 3)), np.stack([omega, np.zeros(3)]))
+    above = upper + np.log(omega / upper)
+    expected = np.where(omega < lower, lower, np.where(omega > upper, above, omega))
+    np.testing.assert_allclose(h[:-1], expected, rtol=1e-12)
+    np.testing.assert_array_equal((expected != omega).any(axis=0), [True, False, True])
+    np.testing.assert_array_equal(expected[-1], omega)
+
+
 def test_arch_startup():
     arch = pytest.importorskip("arch", reason="the comparison needs the package arch")
     for r in (*arch_returns().values(), returns(20), 1e-3 * returns(100)):
