@@ -519,18 +519,27 @@ def test_an_interrupt_returns_the_best_of_the_starts_so_far():
         fit(two_modes, dim=2, starts=starts, callback=lambda iteration: bounds.append(iteration.lower_bound))
     second = next(i for i, bound in enumerate(bounds) if i > 0 and bound < max(bounds[:i]) - 0.5)
     for at in (second + 1, second + 2):
-        with pytest.warns(ConvergenceWarning, match="not converged, interrupted"):
+        # whether the second start is known to be elsewhere by then, and said so, is a matter of last digits
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             posterior = fit(broken_off(two_modes, at), dim=2, starts=starts)
+        assert any("not converged, interrupted" in str(warning.message) for warning in caught)
         np.testing.assert_allclose(posterior.mean, 4.0, atol=0.5)
         assert posterior.lower_bound == pytest.approx(HIGH, abs=1.0)
         assert posterior.gap < 1.0
 
 
 def test_where_nothing_is_known_no_number_is_told():
-    with pytest.warns(ConvergenceWarning, match="nothing is known yet about how far") as caught:
-        posterior = fit(poisson, dim=4, max_iterations=1)
-    assert posterior.gap == np.inf
-    assert "inf nats" not in str(caught[0].message)
+    """After one iteration 56 seeds of 60 knew nothing; the others had a surface, and a number that was finite."""
+    unknown = 0
+    for seed in range(12):
+        with pytest.warns(ConvergenceWarning, match="reached max_iterations = 1") as caught:
+            posterior = fit(poisson, dim=4, max_iterations=1, rng=seed)
+        (message,) = [str(warning.message) for warning in caught]
+        assert ("nothing is known yet about how far" in message) == (posterior.gap == np.inf)
+        assert (" nats below" in message) == (posterior.gap < np.inf)
+        unknown += posterior.gap == np.inf
+    assert unknown >= 6  # fewer of 12 have a probability below 1e-4 at that rate
 
 
 def kinked(theta):
@@ -693,15 +702,25 @@ def test_the_best_of_given_starts_wins(order):
 
 
 def test_the_best_of_four_starts_wins():
-    """The first start is the prior's mean, the others are draws from the prior."""
+    """The first start is the prior's mean, the others are draws from the prior.
+
+    Where they lead is chance: five of six seeds, of sixty, found both modes. Then the better one must be the result.
+    """
     prior = Gaussian(variance=30.0, dim=2)
     single = fit(two_modes, prior, initial_mean=[4.0, 4.0])
-    for seed in range(4):
-        with pytest.warns(ConvergenceWarning, match="of 4 starts went to other optima"):
+    found_both = 0
+    for seed in range(12):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             posterior = fit(two_modes, prior, starts=4, rng=seed)
         assert posterior.converged
-        np.testing.assert_allclose(posterior.mean, single.mean, atol=0.05)
-        assert posterior.lower_bound == pytest.approx(single.lower_bound, abs=0.01)
+        said = ["of 4 starts went to other optima" in str(warning.message) for warning in caught]
+        assert said == [True] * bool(posterior.other_optima)
+        if posterior.other_optima:
+            found_both += 1
+            np.testing.assert_allclose(posterior.mean, single.mean, atol=0.05)
+            assert posterior.lower_bound == pytest.approx(single.lower_bound, abs=0.01)
+    assert found_both >= 5  # fewer of 12 have a probability below 0.001 at a rate of 5/6
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -925,12 +944,20 @@ def test_the_trace_ends_with_the_result(name):
 
 
 def test_the_phases_of_a_hard_run():
-    """A survey, evolution until a surface predicts the values or they look like a Gaussian's, then leaps there."""
-    phase = fit(poisson, dim=4).trace.phase
-    changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
-    assert changes[:2] == ["survey", "evolve"]
-    assert changes[2] in {"survey", "leap"}
-    assert "verify" in changes[3:]
+    """A survey, evolution until a surface predicts the values or they look like a Gaussian's, then steps to an optimum.
+
+    Four seeds of 60 refined a surface after the survey, and evolved after that.
+    """
+    evolved_at_once = 0
+    for seed in range(8):
+        phase = fit(poisson, dim=4, rng=seed).trace.phase
+        changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
+        assert changes[0] == "survey"
+        assert changes[-1] == "verify"
+        if changes[1] == "evolve":
+            evolved_at_once += 1
+            assert changes[2] in {"survey", "refine", "leap"}
+    assert evolved_at_once >= 4  # fewer of 8 have a probability below 1e-4 at that rate
 
 
 # --- too large ----------------------------------------------------------------------------------------

@@ -367,8 +367,11 @@ def controlled(at):
 
 @pytest.mark.parametrize("method", [STEPS, "auto"], ids=["named", "auto"])
 def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
-    """As it is written there, the call goes on with the run, in a second life as in the first."""
-    settings = {"dim": D, "method": method}
+    """As it is written there, the call goes on with the run, in a second life as in the first.
+
+    From so near all of 200 seeds had a surface after the first draws, and with it a posterior, and needed three calls.
+    """
+    settings = {"dim": D, "method": method, "initial_variance": 0.25}
     if method == STEPS:
         settings["num_draws"] = 20
     whole = mgvbp.fit(Density(), **settings)
@@ -390,7 +393,7 @@ def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
 
 @pytest.mark.parametrize("at", [1, 2])
 def test_an_interrupt_without_a_result_says_how_to_go_on(path, at):
-    """The start is so far away that the first draws give no surface."""
+    """The start is so far away that the first draws gave no surface for any of 1,500 seeds."""
     rates = np.linspace(-1.0, 1.0, 20)[:, None] ** np.arange(D)
 
     def steep(theta):
@@ -398,7 +401,7 @@ def test_an_interrupt_without_a_result_says_how_to_go_on(path, at):
         with np.errstate(over="ignore"):
             return (3.0 * logs - np.exp(logs)).sum(axis=1)
 
-    settings = {"dim": D, "initial_mean": np.full(D, 5.0)}
+    settings = {"dim": D, "initial_mean": np.full(D, 20.0)}
     calls = []
 
     def function(theta):
@@ -420,10 +423,10 @@ def test_an_interrupt_without_a_result_says_how_to_go_on(path, at):
 def test_without_a_file_the_warning_does_not_name_one(path, tmp_path):
     """No checkpoint is asked for, or it could not be written."""
     with pytest.warns(ConvergenceWarning, match=r"interrupted: .*max_evaluations") as caught:
-        mgvbp.fit(controlled(at=2), dim=D)
+        mgvbp.fit(controlled(at=2), dim=D, initial_variance=0.25)
     assert "resume" not in str(caught[0].message)
     with pytest.warns(mgvbp.MgvbpWarning) as caught:
-        mgvbp.fit(controlled(at=2), dim=D, checkpoint=tmp_path / "nowhere" / "run.npz")
+        mgvbp.fit(controlled(at=2), dim=D, initial_variance=0.25, checkpoint=tmp_path / "nowhere" / "run.npz")
     assert {w.category for w in caught} == {CheckpointWarning, ConvergenceWarning}
     assert not any("resume" in str(w.message) for w in caught)
 
@@ -440,9 +443,9 @@ def test_a_file_that_could_not_be_replaced_is_still_named(path, monkeypatch):
 
     monkeypatch.setattr(mgvbp.checkpoint, "write_archive", once)
     with pytest.warns(CheckpointWarning, match="No space"), pytest.warns(ConvergenceWarning, match="resume"):
-        mgvbp.fit(controlled(at=3), dim=D, checkpoint=path)
+        mgvbp.fit(controlled(at=3), dim=D, initial_variance=0.25, checkpoint=path)
     monkeypatch.undo()
-    assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D))
+    assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D, initial_variance=0.25))
 
 
 def test_an_iteration_is_gone_on_with_where_it_was(path, monkeypatch):

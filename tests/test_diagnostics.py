@@ -14,7 +14,7 @@ from common import posterior_of
 from mgvbp import BlockDiagonal, Gaussian, Model, Parameters, compare_families, fit, load
 from mgvbp.diagnostics.condition import condition
 from mgvbp.diagnostics.resampling import systematic
-from mgvbp.diagnostics.verdict import GOOD, HIGHEST, MOST_DRAWS, RATIO, SHIFT, Judgement, limit, near
+from mgvbp.diagnostics.verdict import EVEN, GOOD, HIGHEST, MOST_DRAWS, RATIO, SHIFT, Judgement, limit, near
 from mgvbp.diagnostics.weights import pareto_smoothed, shape_error, tail_size
 from mgvbp.errors import ConvergenceWarning, DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.models import LogisticRegression
@@ -107,10 +107,12 @@ def test_khat_and_ess_are_those_of_arviz(posterior, num_draws):
 @pytest.mark.parametrize("rho", [0.3, 0.6, 0.85])
 def test_khat_of_independence_is_the_correlation(rho):
     """The best independent Gaussians for correlation ρ: the weight exp(ρu²/2 ...), u standard normal, has P(w > t)
-    ~ t^(−1/ρ) but for logarithms, which make k-hat lean towards 0 by a few hundredths. Tail of 670: se 0.06."""
+    ~ t^(−1/ρ) but for logarithms, which make k-hat lean towards 0 by a few hundredths. Tail of 670: se 0.06, and 0.02
+    for the mean of ten seeds."""
     target = stats.multivariate_normal(np.zeros(2), [[1.0, rho], [rho, 1.0]])
     q = posterior_of(Gaussian(variance=[1.0 - rho**2] * 2), target.logpdf)
-    assert q.diagnose(50_000).khat == pytest.approx(rho, abs=0.2)
+    found = [q.diagnose(50_000, rng=seed).khat for seed in range(10)]
+    assert np.mean(found) == pytest.approx(rho, abs=0.15)
 
 
 def test_the_limit_is_that_of_arviz():
@@ -201,6 +203,26 @@ def test_weights_that_no_number_can_hold():
     assert smoothed.khat == np.inf
     assert smoothed.khat_se == np.inf
     assert smoothed.ess == 1.0
+
+
+@pytest.mark.parametrize("num_draws", [25, 100, 1000])
+def test_one_weight_that_outweighs_equal_ones_is_no_light_tail(num_draws):
+    """One weight is e²⁰, all others are 1: that is as good as a single draw, and not to be trusted."""
+    log_weights = np.zeros(num_draws)
+    log_weights[3] = 20.0
+    smoothed = pareto_smoothed(log_weights)
+    assert smoothed.khat > HIGHEST
+    assert smoothed.ess == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("num_draws", [25, 100, 1000])
+def test_weights_with_a_flat_top_have_the_lightest_tail(num_draws):
+    """Three tenths share the largest weight, and the others fall off: k-hat is −∞, and nothing is smoothed."""
+    log_weights = np.minimum(np.linspace(-5.0, 5.0, num_draws), 2.0)
+    smoothed = pareto_smoothed(log_weights)
+    assert smoothed.khat == -np.inf
+    assert smoothed.khat_se == 0.0
+    np.testing.assert_allclose(smoothed.weights, np.exp(log_weights) / np.exp(log_weights).sum(), rtol=1e-12)
 
 
 def test_few_draws_inside_the_support_say_nothing():
@@ -301,18 +323,21 @@ def test_the_gap_of_a_family_is_to_its_own_optimum():
 
 
 def test_the_gap_is_right_on_average_and_its_error_is_its_spread():
-    """Over 40 seeds at a rough target, where most of what the surface shows is noise."""
+    """Over 160 seeds at a rough target, where most of what the surface shows is noise.
+
+    Over 800 seeds the mean error was 0.08 of the gap, and the spread 0.8 of it: the mean of 160 has an error of 0.07.
+    """
 
     def rough(theta):
         return -0.5 * (theta**2).sum(axis=1) - 0.3 * np.cos(3.0 * theta).sum(axis=1)
 
     q = posterior_of(Gaussian(variance=1.0, dim=3), rough)
-    runs = [q.diagnose(1000, rng=seed) for seed in range(40)]
+    runs = [q.diagnose(1000, rng=seed) for seed in range(160)]
     # g = 0 and G_ii = −½ E_q[h''] with h'' = 2.7 cos 3ε, whose mean is 2.7 e^(−9/2)
     true = 3.0 * (0.5 * 2.7 * math.exp(-4.5)) ** 2
     errors = np.array([run.gap for run in runs]) - true
     stated = math.sqrt(np.mean([run.gap_se**2 for run in runs]))
-    assert abs(errors.mean()) < 0.3 * true
+    assert abs(errors.mean()) < 0.4 * true
     assert 0.5 * stated < math.sqrt(np.square(errors).mean()) < 1.3 * stated
 
 
@@ -500,9 +525,10 @@ PHONES = np.r_[
 
 
 def test_a_kink_is_not_trusted_by_luck():
-    """A median line through the telephone data: with 1,000 draws k-hat is often small, with 20,000 about 0.8.
+    """A median line through the telephone data: with 1,000 draws k-hat is often small, with 20,000 about 0.77.
 
-    Without regard to errors 3 to 8 seeds of 20 say to trust it, depending on the seed of the fit.
+    Without regard to errors two fifths of 800 diagnoses (40 fits) say to trust it, though k is above ½. The mean of
+    k-hat with 20,000 draws varies from fit to fit with a standard deviation of 0.08: over four fits its error is 0.04.
     """
     year = np.arange(24.0) - 11.5
 
@@ -514,14 +540,15 @@ def test_a_kink_is_not_trusted_by_luck():
     prior = parameters.prior(
         level=stats.norm(0.0, 100.0), rise=stats.norm(0.0, 10.0), scale=stats.halfnorm(scale=50.0)
     )
-    fitted = fit(Model(log_likelihood, parameters), prior)
-    found = [fitted.diagnose(rng=seed) for seed in range(20)]
+    fits = [fit(Model(log_likelihood, parameters), prior, rng=seed) for seed in range(4)]
+    found = [fitted.diagnose(rng=seed) for fitted in fits for seed in range(10)]
     lucky = [d for d in found if d.khat <= GOOD and near(d.mean_shift, d.sd_ratio)]
     assert lucky
     assert {d.verdict for d in lucky} == {"correct"}
     assert all("not settled" in d.advice and "diagnose(" in d.advice for d in lucky)
     assert not any(d.verdict == "trust" for d in found)
-    assert np.mean([fitted.diagnose(20_000, rng=seed).khat for seed in range(5)]) > HIGHEST
+    many = [fitted.diagnose(20_000, rng=seed).khat for fitted in fits for seed in range(3)]
+    assert np.mean(many) > GOOD + 0.1
 
 
 def test_a_very_good_fit_is_trusted_whatever_its_tail():
@@ -543,19 +570,30 @@ def test_what_the_thresholds_mean():
 
 
 def test_heavy_tails_are_not_trusted():
-    """A Gaussian that is too narrow for a Cauchy."""
+    """A Gaussian that is too narrow for a Cauchy: k-hat was 0.81 ± 0.07, and above 0.7 for 19 seeds of 20.
+
+    Half of these verdicts were settled. A diagonal Gaussian that is less narrow was distrusted by 29 seeds of 40.
+    """
     target = stats.multivariate_t(np.zeros(2), np.eye(2), df=1)
     q = posterior_of(Gaussian(variance=0.5 * np.eye(2)), target.logpdf)
-    diagnosis = q.diagnose(20_000)
-    assert diagnosis.khat > 0.7
-    assert diagnosis.verdict == "distrust"
-    assert diagnosis.settled
-    assert diagnosis.advice == "The weights cannot correct it: try another parametrisation, or MCMC."
-    assert (
-        "a richer family" in posterior_of(Gaussian(variance=1.0, dim=2), target.logpdf).diagnose(4000).advice
-    )
+    found = [q.diagnose(50_000, rng=seed) for seed in range(20)]
+    for diagnosis in found:
+        assert diagnosis.verdict == ("distrust" if diagnosis.khat > HIGHEST else "correct")
+    settled = [
+        seed for seed, diagnosis in enumerate(found) if diagnosis.khat - 2.0 * diagnosis.khat_se > HIGHEST
+    ]
+    assert sum(diagnosis.verdict == "distrust" for diagnosis in found) >= 12
+    assert settled
+    for seed in settled:
+        assert found[seed].settled
+        assert found[seed].advice == "The weights cannot correct it: try another parametrisation, or MCMC."
     with pytest.warns(ConvergenceWarning, match=r"k-hat is .*above 0\.70.*diagnose"):
-        q.resample(500, 20_000)  # the same draws
+        q.resample(500, 50_000, rng=settled[0])  # the same draws
+    diagonal = posterior_of(Gaussian(variance=1.0, dim=2), target.logpdf)
+    found = [diagonal.diagnose(4000, rng=seed) for seed in range(20)]
+    for diagnosis in found:
+        assert ("a richer family" in diagnosis.advice) == (diagnosis.verdict == "distrust")
+    assert sum(diagnosis.verdict == "distrust" for diagnosis in found) >= 6
 
 
 def test_an_unfinished_fit_is_told_to_go_on():
@@ -567,14 +605,19 @@ def test_an_unfinished_fit_is_told_to_go_on():
 
 
 def test_more_draws_may_do():
-    """k-hat is between the limit for so many draws and 0.7: with how many it would be below is said."""
-    diagnoses = (INDEPENDENT.diagnose(60, rng=seed) for seed in range(100))
-    diagnosis = next(d for d in diagnoses if limit(60) < d.khat < 0.5)
-    assert diagnosis.verdict == "distrust"
-    assert not diagnosis.settled
-    assert "not settled with 60 draws" in diagnosis.advice
-    needed = int(diagnosis.advice.partition("diagnose(")[2].partition(")")[0])
-    assert limit(needed) > diagnosis.khat + 2.0 * shape_error(diagnosis.khat, needed)
+    """k-hat is between the limit for so many draws and 0.7: with how many it would be below is said.
+
+    Where the weights are even k-hat does not matter.
+    """
+    diagnoses = [INDEPENDENT.diagnose(60, rng=seed) for seed in range(100)]
+    found = [d for d in diagnoses if limit(60) < d.khat < 0.5 and d.ess < EVEN * 60]
+    assert found
+    for diagnosis in found:
+        assert diagnosis.verdict == "distrust"
+        assert not diagnosis.settled
+        assert "not settled with 60 draws" in diagnosis.advice
+        needed = int(diagnosis.advice.partition("diagnose(")[2].partition(")")[0])
+        assert limit(needed) > diagnosis.khat + 2.0 * shape_error(diagnosis.khat, needed)
 
 
 def test_with_many_parameters_the_weights_are_not_all():
@@ -887,10 +930,11 @@ def test_blocks_that_are_another_familys_are_left_out():
 
 
 def test_families_of_ones_own():
+    """They differ by 0.007 nats, which 20,000 draws show with an error of 0.001."""
     blocks = {"first": BlockDiagonal([2, 1]), "second": BlockDiagonal([[0, 2], [1]])}
-    comparison = compare_families(named_likelihood_of_theta, PRIOR, families=blocks, fresh_draws=50)
+    comparison = compare_families(named_likelihood_of_theta, PRIOR, families=blocks, fresh_draws=20_000)
     assert list(comparison.rungs) == ["first", "second"]
-    assert comparison["first"].diagnosis.num_draws == 50
+    assert comparison["first"].diagnosis.num_draws == 20_000
     assert comparison.best is comparison["first"].posterior  # parameters 1 and 2 are the correlated ones
 
 

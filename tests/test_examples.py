@@ -42,8 +42,8 @@ def found(pattern, text):
 
 
 def row(name, text):
-    """Mean and standard deviation of a parameter, from a summary."""
-    return found(rf"(?m)^{re.escape(name)}\s+#\s+#\s", text)
+    """Mean and standard deviation of a parameter, from a summary: a table with four columns."""
+    return found(rf"(?m)^{re.escape(name)} +# +# +\S+ +\S+ *$", text)
 
 
 def weighted(log_weights, *values):

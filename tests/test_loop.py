@@ -181,28 +181,36 @@ def test_step_size_by_a_schedule(cls):
 
 @pytest.mark.parametrize("window", [1, 6, 15])
 def test_the_best_full_window_is_returned(window):
-    callback = Recorder()
-    method = MGVBP(step_size=0.5, decay_after=None, window=window)
-    posterior = fit(log_density, method=method, max_iterations=40, callback=callback, **NOISY)
-    best = window - 1 + np.argmax(posterior.trace.smoothed[window - 1 :])
-    assert window - 1 <= best < 39, "the test is about a best iterate that is not the last"
-    assert np.array_equal(posterior.mean, callback.seen[best].gaussian.mean)
-    assert np.array_equal(posterior.factor, callback.seen[best].gaussian.factor)
-    assert posterior.lower_bound == posterior.trace.smoothed[best]
+    """The best iterate was not the last one for 97%, 85% and 73% of 60 seeds: for none of 10 would be very bad luck."""
+    method, earlier = MGVBP(step_size=0.5, decay_after=None, window=window), 0
+    for seed in range(10):
+        callback = Recorder()
+        posterior = fit(log_density, method=method, max_iterations=40, callback=callback, rng=seed, **NOISY)
+        best = window - 1 + np.argmax(posterior.trace.smoothed[window - 1 :])
+        earlier += best < 39
+        assert np.array_equal(posterior.mean, callback.seen[best].gaussian.mean)
+        assert np.array_equal(posterior.factor, callback.seen[best].gaussian.factor)
+        assert posterior.lower_bound == posterior.trace.smoothed[best]
+    assert earlier, "the test is about a best iterate that is not the last"
 
 
 def test_a_lucky_window_that_is_not_full_does_not_count():
-    """From the optimum every noisy step is a loss: the first iterates are best, but their windows short."""
-    callback = Recorder()
-    method = MGVBP(step_size=0.5, decay_after=None, window=10)
+    """From near the optimum noisy steps may be losses: the first iterates are best then, but their windows short.
+
+    That was so for 55% of 60 seeds: for none of 20 it has a probability below 1e-6.
+    """
+    method, lucky = MGVBP(step_size=0.5, decay_after=None, window=10), 0
     options = {**NOISY, "num_draws": 6, "initial_mean": [0.0, 0.0], "initial_variance": 1.0}
-    posterior = fit(
-        lambda theta: -0.5 * np.abs(theta).sum(axis=1),
-        method=method, max_iterations=10, callback=callback, **options,
-    )  # fmt: skip
-    assert np.argmax(posterior.trace.smoothed) < 9
-    assert np.array_equal(posterior.mean, callback.seen[9].gaussian.mean)
-    assert posterior.lower_bound == posterior.trace.smoothed[9]
+    for seed in range(20):
+        callback = Recorder()
+        posterior = fit(
+            lambda theta: -0.5 * np.abs(theta).sum(axis=1),
+            method=method, max_iterations=10, callback=callback, rng=seed, **options,
+        )  # fmt: skip
+        lucky += np.argmax(posterior.trace.smoothed) < 9
+        assert np.array_equal(posterior.mean, callback.seen[9].gaussian.mean)
+        assert posterior.lower_bound == posterior.trace.smoothed[9]
+    assert lucky
 
 
 def judged(bounds, **options):
@@ -346,7 +354,8 @@ def test_the_seed_decides(draws):
 
     assert same(run(3), run(3))
     assert same(run(np.int64(3)), run(3))
-    assert not np.array_equal(run(3).mean, run(4).mean)
+    bounds, others = run(3).trace.lower_bound, run(4).trace.lower_bound
+    assert not np.array_equal(bounds, others)  # the best means may be the same: where they started
 
 
 @DRAWS

@@ -95,10 +95,14 @@ def positive_posterior(model):
 
 def test_auto_finds_the_conjugate_posterior_from_the_wrong_side_of_the_kinks():
     """At the paper's size, in a fifth of its 75,000 queries at most, from a mean with signs of both kinds."""
-    X, y, _ = Reconstruction.simulate(N, D, rng=2)
-    model = Reconstruction(X, y)
-    m, P, log_evidence = positive_posterior(model)
-    assert (m * np.sqrt(np.diag(P)) > 5.0).all()  # no kink within reach of the posterior
+    for seed in range(100):
+        X, y, _ = Reconstruction.simulate(N, D, rng=seed)
+        model = Reconstruction(X, y)
+        m, P, log_evidence = positive_posterior(model)
+        if (m * np.sqrt(np.diag(P)) > 5.0).all():
+            break  # no kink within reach of the posterior, as in two fifths of all data
+    else:
+        raise AssertionError("a kink is within reach in all of 100 data sets")
     start = 0.1 * np.random.default_rng(0).standard_normal(D)
     assert (start < 0.0).sum() > 5
     posterior = mgvbp.fit(model, PRIOR, initial_mean=start, initial_variance=0.01, max_evaluations=15_000)
