@@ -27,7 +27,7 @@ def pytest_configure(config):
     def default_rng(seed=None):
         frame = sys._getframe(1)
         caller, doctest = frame.f_globals["__name__"], frame.f_code.co_filename.startswith("<doctest")
-        data = caller.startswith(("mgvbp.datasets", "mgvbp.experiments"))
+        data = caller.startswith(("mgvbp.datasets", "mgvbp.paper"))
         if caller.startswith("mgvbp.") and not (data or doctest) and isinstance(seed, (int, tuple, list)):
             return original([*np.atleast_1d(seed).tolist(), shift])
         return original(seed)

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 import mgvbp
-from mgvbp.experiments.lob import (
+from mgvbp.paper.lob import (
     FULL,
     INITIAL_VARIANCE,
     PAPER,
@@ -34,7 +34,7 @@ from mgvbp.experiments.lob import (
     run_method,
     settings,
 )
-from mgvbp.experiments.lob.tables import per_pass
+from mgvbp.paper.lob.tables import per_pass
 
 DRAWS = 20
 CASES: dict[str, tuple[mgvbp.MGVBP | mgvbp.QBVI, str, str, str]] = {

@@ -16,7 +16,7 @@ import numpy as np
 
 import mgvbp
 from mgvbp.estimators import Estimate
-from mgvbp.optimizer import Frame
+from mgvbp.methods.optimizer import Frame
 
 
 def peak(function: Callable[[], object]) -> int:

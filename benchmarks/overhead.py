@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import mgvbp
 from mgvbp.datasets import labour
-from mgvbp.experiments.labour import INITIAL_VARIANCE, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS
+from mgvbp.paper.labour import INITIAL_VARIANCE, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS
 from timing import LogLikelihood, best_time, plain_logistic
 
 ITERATIONS = 200

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mgvbp
-from mgvbp.sharded import ShardedLikelihood
+from mgvbp.problem.sharded import ShardedLikelihood
 
 DIM, BLOCK = 10, 4_000
 PLANS = {"values": (132, False), "values and gradients": (24, True)}

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 import mgvbp
 from mgvbp import datasets
-from mgvbp.experiments.labour import PRIOR_VARIANCE, exact_lower_bound
 from mgvbp.models import LogisticRegression
+from mgvbp.paper.labour import PRIOR_VARIANCE, exact_lower_bound
 from mgvbp.volatility import GARCH, Likelihood
 from timing import best_time, plain_logistic
 

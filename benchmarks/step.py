@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from mgvbp import MGVBP, Full
 from mgvbp.estimators import Estimate
-from mgvbp.optimizer import Frame
+from mgvbp.methods.optimizer import Frame
 from timing import best_time
 
 BETA, OMEGA = 0.01, 0.4

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from mgvbp import datasets
 from mgvbp.volatility import EGARCH, FIGARCH, GARCH, GJR, VolatilityModel
-from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, Filter, GarchFilter, Sample, arch_startup
+from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, Filter, GarchFilter, FilterData, arch_startup
 from timing import best_time
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ def kernel(
     nu = rng.uniform(4.0, 10.0, DRAWS) if dist == "t" else None
     X = np.ones((len(y), len(b)))
     residuals = y - y.mean() if len(b) else y
-    sample = Sample(y, X, arch_startup(residuals))
+    sample = FilterData(y, X, arch_startup(residuals))
 
     make: Any = arch_model
     model = make(y, mean=mean, dist=dist, rescale=False, p=1, q=1, **theirs)

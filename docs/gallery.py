@@ -15,10 +15,10 @@ import scipy.stats
 import mgvbp
 from mgvbp import plots
 from mgvbp.datasets import labour
-from mgvbp.experiments.labour import INITIAL_VARIANCE, METHODS, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS
-from mgvbp.experiments.mcmc import sample
 from mgvbp.models import LogisticRegression
 from mgvbp.networks import Prediction
+from mgvbp.paper.labour import INITIAL_VARIANCE, METHODS, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS
+from mgvbp.paper.mcmc import sample
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility import GARCH, default_returns
 

@@ -13,7 +13,8 @@ import numpy as np
 
 import mgvbp
 from mgvbp.datasets import labour
-from mgvbp.experiments.labour import (
+from mgvbp.models import LogisticRegression
+from mgvbp.paper.labour import (
     INITIAL_VARIANCE,
     METHODS,
     NUM_DRAWS,
@@ -21,7 +22,6 @@ from mgvbp.experiments.labour import (
     SETTINGS,
     exact_lower_bound,
 )
-from mgvbp.models import LogisticRegression
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

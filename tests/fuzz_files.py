@@ -2,7 +2,7 @@
 
 Run:  python tests/fuzz_files.py [--inputs 100000] [--seed 0] [--atheris]
 
-`tests/test_fuzz_files.py` runs a few hundred. With ``--atheris`` the same mutations are chosen by libFuzzer, by what
+`tests/run/test_fuzz_files.py` runs some hundreds. With ``--atheris`` the same mutations are chosen by libFuzzer, by what
 they reach in the loaders (the package atheris).
 """
 
@@ -309,7 +309,7 @@ def main():
     parser.add_argument("--atheris", action="store_true")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    mgvbp.storage.os.fsync = lambda descriptor: None  # no power is cut here
+    mgvbp.core.storage.os.fsync = lambda descriptor: None  # no power is cut here
     warnings.simplefilter("ignore")
     found = images()
     names, files = sorted(found), [found[name] for name in sorted(found)]
@@ -337,10 +337,10 @@ def guided(files, path, arguments):
     import atheris
 
     for module in (
-        mgvbp.storage,
-        mgvbp.loading,
-        mgvbp.record,
-        mgvbp.encoding,
+        mgvbp.core.storage,
+        mgvbp.posterior.loading,
+        mgvbp.run.record,
+        mgvbp.run.encoding,
         json.decoder,
         zipfile,
         np.lib.format,

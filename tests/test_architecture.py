@@ -18,48 +18,34 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path(mgvbp.__file__).parent
 
 LAYERS = [
-    {"errors"},
-    {"_linalg"},
-    {"checks", "deadline", "differences", "optional"},
-    {"canvas", "minibatch"},
+    {"core"},
     {"families", "transforms"},
-    {"gaussian"},
-    {"draws", "problem"},
-    {"attempts", "estimators", "gradient_check", "priors", "sharded"},
-    {"workers"},
-    {"parallel", "parameters"},
-    {"model"},
-    {"optimizer", "models", "foreign"},
-    {"methods", "auto"},
-    {"asynchronous", "encoding"},
-    {"trace", "progress"},
-    {"loop"},
-    {"diagnostics", "export", "marginal", "storage", "summary"},
-    {"record"},
-    {"checkpoint", "posterior"},
-    {"execution"},
-    {"conduct"},
-    {"loading", "fitting"},
-    {"ladder"},
-    {"baselines", "datasets", "networks", "sklearn", "volatility"},
-    {"plots"},
-    {"report"},
-    {"experiments"},
-    {"cli"},
-    {"__main__"},
+    {"problem"},
+    {"estimators", "models", "interop"},
+    {"methods", "surfaces"},
+    {"auto", "posterior"},
+    {"run", "plots"},
+    {"baselines", "datasets", "networks", "report", "sklearn", "volatility"},
+    {"paper"},
+    {"cli", "__main__"},
 ]
 """From the lowest to the highest; a module may import from lower layers and from its own package only."""
 
-LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
-USERS = {"experiments", "cli", "__main__"}
+LEVEL = {"errors": -1} | {name: level for level, layer in enumerate(LAYERS) for name in layer}
+"""Errors may be raised anywhere."""
+USERS = {"paper", "cli", "__main__"}
 """Users of the library like any other: they see their own package, the public names and what is listed here."""
+GUESTS = {"baselines", "datasets", "networks", "report", "sklearn", "volatility"}
+"""Packages that see of others what these show at their top, not the modules inside ..."""
+SHARED = {"mgvbp.core.storage", "mgvbp.plots.canvas"}
+"""... but for these two: how files are read, and what pictures are made of."""
 PUBLIC_MODULES = {
     "mgvbp",
     "mgvbp.baselines",
     "mgvbp.cli",
     "mgvbp.datasets",
     "mgvbp.errors",
-    "mgvbp.experiments",
+    "mgvbp.paper",
     "mgvbp.models",
     "mgvbp.networks",
     "mgvbp.plots",
@@ -68,6 +54,9 @@ PUBLIC_MODULES = {
     "mgvbp.transforms",
     "mgvbp.volatility",
 }
+
+HIDDEN = {"mgvbp.cli", "mgvbp.paper"}
+"""Of these, what is used from the command line."""
 
 HEAVY = {
     "arch",
@@ -152,34 +141,68 @@ def test_every_import_exists():
     assert not missing
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if part_of(m) not in {"", *USERS}])
-def test_imports_go_down(module):
-    here = part_of(module)
-    for target, name in imports(module):
-        there = part_of(target)
-        assert there, f"{module} imports {name} from the top of the package"
-        assert there == here or LEVEL[there] < LEVEL[here], f"{module} imports {target} from above"
+def test_the_tree_is_small():
+    """A newcomer sees at most eight modules beside the packages, and at most ten layers."""
+    assert len(list(SOURCE.glob("*.py"))) <= 8
+    assert len(LAYERS) <= 10
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if part_of(m) in USERS])
-def test_users_see_the_public_names_only(module):
-    for target, name in imports(module):
-        assert target in PUBLIC_MODULES or part_of(target) == part_of(module), f"{module} imports {target}"
-        assert LEVEL.get(part_of(target), 0) <= LEVEL[part_of(module)], (
-            f"{module} imports {target} from above"
-        )
-        if target == "mgvbp" and name is not None:
-            assert name in {*mgvbp.__all__, "__version__"}, f"{module} imports {name}"
-        if name is not None and name != "__version__":
-            assert not name.startswith("_"), f"{module} imports the private {target}.{name}"
+@pytest.mark.parametrize("part", sorted(LEVEL.keys() - {"__main__"}))
+def test_every_package_says_what_lives_there(part):
+    """What it holds, what it may import and where to begin: a paragraph below the first line."""
+    doc = ast.get_docstring(ast.parse(MODULES[f"mgvbp.{part}"].read_text(encoding="utf-8"))) or ""
+    paragraphs = doc.split("\n\n")
+    assert len(paragraphs) >= 2 or part == "errors", f"mgvbp.{part} has no second paragraph"
+    assert "begin with" in " ".join(doc.lower().split()) or part == "errors", f"mgvbp.{part} does not say where to begin"
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if part_of(m) in USERS])
-def test_users_reach_into_nothing_private(module):
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
-    used = {n.attr for n in attributes if n.value.id == "mgvbp"}
-    assert used <= {*mgvbp.__all__, "__version__", *(m.partition(".")[2] for m in PUBLIC_MODULES)}
+def test_imports_go_down():
+    for module in MODULES:
+        here = part_of(module)
+        if here in {"", *USERS}:
+            continue
+        for target, name in imports(module):
+            there = part_of(target)
+            assert there, f"{module} imports {name} from the top of the package"
+            assert there == here or LEVEL[there] < LEVEL[here], f"{module} imports {target} from above"
+
+
+def test_guests_see_what_packages_show():
+    for module in MODULES:
+        here = part_of(module)
+        for target, _ in imports(module) if here in GUESTS else []:
+            shown = part_of(target) == here or target.count(".") == 1 or target in SHARED
+            assert shown, f"{module} imports {target}, a module inside another package"
+
+
+def test_users_see_the_public_names_only():
+    for module in (m for m in MODULES if part_of(m) in USERS):
+        for target, name in imports(module):
+            assert target in PUBLIC_MODULES or part_of(target) == part_of(module), (
+                f"{module} imports {target}"
+            )
+            assert LEVEL.get(part_of(target), 0) <= LEVEL[part_of(module)], (
+                f"{module} imports {target} from above"
+            )
+            if target == "mgvbp" and name is not None:
+                assert name in {*mgvbp.__all__, *errors.__all__, "__version__"}, f"{module} imports {name}"
+            if name is not None and name != "__version__":
+                assert not name.startswith("_"), f"{module} imports the private {target}.{name}"
+
+
+def test_users_reach_into_nothing_private():
+    for module in (m for m in MODULES if part_of(m) in USERS):
+        tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+        attributes = [
+            n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+        ]
+        used = {n.attr for n in attributes if n.value.id == "mgvbp"}
+        assert used <= {
+            *mgvbp.__all__,
+            *errors.__all__,
+            "__version__",
+            *(m.partition(".")[2] for m in PUBLIC_MODULES),
+        }
 
 
 def test_no_import_goes_round():
@@ -189,8 +212,8 @@ def test_no_import_goes_round():
 
 def test_the_list_of_layers_is_not_empty_words():
     """The reader above does see imports: the known ones, lazy ones too, and not those for types."""
-    assert ("mgvbp.families", "Family") in imports("mgvbp.gaussian")
-    assert any(target.startswith("mgvbp.experiments") for target, _ in imports("mgvbp.cli.reproduce"))
+    assert ("mgvbp.families.base", "Family") in imports("mgvbp.families.gaussian")
+    assert any(target.startswith("mgvbp.paper") for target, _ in imports("mgvbp.cli.reproduce"))
     visitor = Imports()
     visitor.visit(ast.parse("if TYPE_CHECKING:\n    import a\nelse:\n    import b\ndef f():\n    import c"))
     assert visitor.found == [("b", None), ("c", None)]
@@ -211,7 +234,7 @@ def modules_after(code):
 
 def test_import_is_light():
     loaded = modules_after("import mgvbp")
-    assert "mgvbp.fitting" in loaded
+    assert "mgvbp.run.fitting" in loaded
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
     assert not {name for name in loaded if part_of(name) in USERS and name.startswith("mgvbp")}
 
@@ -234,14 +257,23 @@ def test_all_is_sorted_and_unique():
 
 
 def test_all_is_complete():
-    modules = {part_of(module) for module in MODULES} | {"mgvbp"}
+    modules = {part_of(module) for module in MODULES} | {"mgvbp", "annotations"}
     public = {name for name in vars(mgvbp) if not name.startswith("_")} - modules
     assert public == set(mgvbp.__all__)
 
 
+def test_dir_shows_public_names_only():
+    shown = {name for name in dir(mgvbp) if name != "__version__"}
+    assert shown == {*mgvbp.__all__, *(m.partition(".")[2] for m in PUBLIC_MODULES - HIDDEN if "." in m)}
+    assert len(mgvbp.__all__) <= 35
+
+
 def test_every_error_is_public():
+    """In `mgvbp.errors`, and by the old way, as an attribute of the package."""
     defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
-    assert defined <= set(mgvbp.__all__)
+    assert defined == set(errors.__all__)
+    for name in defined:
+        assert getattr(mgvbp, name) is getattr(errors, name)
 
 
 @pytest.mark.parametrize("name", mgvbp.__all__)

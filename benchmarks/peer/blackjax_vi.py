@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.problems import Problem
 from peer.record import Budget, Prepared, Snapshot, factor
 from peer.steps import stepped

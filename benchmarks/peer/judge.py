@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.diagnostics.weights import pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import pareto_smoothed
 from peer.problems import Problem
 from peer.record import Array, Snapshot
 

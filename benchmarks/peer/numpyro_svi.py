@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.problems import Problem
 from peer.record import Prepared
 from peer.steps import stepped

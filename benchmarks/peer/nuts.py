@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.problems import Problem
 from peer.record import Budget, Prepared, Snapshot, factor
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp import datasets
-from mgvbp.experiments.spec import reference
+from mgvbp.paper.spec import reference
 from mgvbp.volatility import GARCH
 from peer.record import Array
 

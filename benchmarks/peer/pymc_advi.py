@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.problems import Problem
 from peer.record import Budget, Prepared, Snapshot, factor, marks
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.record import Array, Budget, Prepared, Snapshot, marks
 
 

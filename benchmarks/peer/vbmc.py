@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.optional import require
+from mgvbp.core.optional import require
 from peer.problems import Problem
 from peer.record import Array, Budget, Prepared, Snapshot, factor
 

@@ -1,48 +1,25 @@
-"""Gaussian posterior approximations of any model, from log-likelihood evaluations alone."""
+"""Gaussian posterior approximations of any model, from log-likelihood evaluations alone.
+
+Begin with `fit`. The packages below are the layers of the library, from `core` to `cli`: each says at its top what
+lives there and what it may import (CONTRIBUTING.md has the map).
+"""
+
+from __future__ import annotations
 
 import typing as _typing
 
+from mgvbp import errors as errors
 from mgvbp import models as models
 from mgvbp import transforms as transforms
-from mgvbp.asynchronous import Asynchronous
 from mgvbp.auto import Auto
-from mgvbp.diagnostics import Diagnosis
-from mgvbp.errors import (
-    CheckpointWarning,
-    ConvergenceWarning,
-    DataUnavailableError,
-    DivergenceError,
-    EvaluationError,
-    FileFormatError,
-    InvalidInputError,
-    InvalidTypeError,
-    MgvbpError,
-    MgvbpWarning,
-    MissingDependencyError,
-    NonFiniteWarning,
-    NotPositiveDefiniteError,
-    ScaleWarning,
-    UnknownNameError,
-)
+from mgvbp.core.version import __version__ as __version__
 from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Full
-from mgvbp.fitting import fit, resume
-from mgvbp.foreign import from_jax, from_numpyro, from_pymc
-from mgvbp.gaussian import Gaussian
-from mgvbp.ladder import FamilyComparison, compare_families
-from mgvbp.loading import load
-from mgvbp.marginal import Marginal
-from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
-from mgvbp.minibatch import Minibatches
-from mgvbp.model import Model
-from mgvbp.optimizer import Optimizer, State
-from mgvbp.parameters import Parameters
-from mgvbp.posterior import Posterior
-from mgvbp.problem import Problem
-from mgvbp.sharded import ShardedLikelihood
-from mgvbp.trace import Trace
-
-__version__ = "0.1.0"
+from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian
+from mgvbp.interop import from_jax, from_numpyro, from_pymc
+from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
+from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
+from mgvbp.problem import Minibatches, Model, Parameters, Problem, ShardedLikelihood
+from mgvbp.run import Asynchronous, FamilyComparison, compare_families, fit, resume
 
 __all__ = [
     "MGVB",
@@ -52,41 +29,26 @@ __all__ = [
     "Asynchronous",
     "Auto",
     "BlockDiagonal",
-    "CheckpointWarning",
-    "ConvergenceWarning",
-    "DataUnavailableError",
     "Diagnosis",
     "Diagonal",
-    "DivergenceError",
     "EmpiricalFisher",
-    "EvaluationError",
     "FamilyComparison",
-    "FileFormatError",
     "Full",
     "Gaussian",
     "Geodesic",
     "Gradient",
-    "InvalidInputError",
-    "InvalidTypeError",
     "Marginal",
-    "MgvbpError",
-    "MgvbpWarning",
     "Minibatches",
-    "MissingDependencyError",
     "Model",
-    "NonFiniteWarning",
-    "NotPositiveDefiniteError",
     "Optimizer",
     "Parameters",
     "Posterior",
     "Problem",
     "Regression",
-    "ScaleWarning",
     "Score",
     "ShardedLikelihood",
     "State",
     "Trace",
-    "UnknownNameError",
     "compare_families",
     "fit",
     "from_jax",
@@ -96,6 +58,8 @@ __all__ = [
     "resume",
 ]
 
+_ON_DEMAND = ("baselines", "datasets", "networks", "plots", "report", "sklearn", "volatility")
+
 if _typing.TYPE_CHECKING:
     from mgvbp import baselines as baselines
     from mgvbp import datasets as datasets
@@ -104,13 +68,18 @@ if _typing.TYPE_CHECKING:
     from mgvbp import report as report
     from mgvbp import sklearn as sklearn
     from mgvbp import volatility as volatility
+    from mgvbp.errors import *  # noqa: F403
 else:
-    _ON_DEMAND = ("baselines", "datasets", "networks", "plots", "report", "sklearn", "volatility")
 
     def __getattr__(name: str) -> object:
-        """Subpackages that ``import mgvbp`` leaves out, to stay light, come when they are asked for."""
-        if name not in _ON_DEMAND:
-            raise AttributeError(f"module 'mgvbp' has no attribute {name!r}")
-        from importlib import import_module
+        """Subpackages that ``import mgvbp`` leaves out, to stay light, and the names of `mgvbp.errors`."""
+        if name in _ON_DEMAND:
+            from importlib import import_module
 
-        return import_module(f"mgvbp.{name}")
+            return import_module(f"mgvbp.{name}")
+        if name in errors.__all__:
+            return getattr(errors, name)
+        raise AttributeError(f"module 'mgvbp' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*__all__, *_ON_DEMAND, "errors", "models", "transforms", "__version__"])

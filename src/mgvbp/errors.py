@@ -12,6 +12,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+__all__ = [
+    "CheckpointWarning",
+    "ConvergenceWarning",
+    "DataUnavailableError",
+    "DivergenceError",
+    "EvaluationError",
+    "FileFormatError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "MgvbpError",
+    "MgvbpWarning",
+    "MissingDependencyError",
+    "NonFiniteWarning",
+    "NotPositiveDefiniteError",
+    "ScaleWarning",
+    "UnknownNameError",
+]
+
+
 class MgvbpError(Exception):
     """Base class of all errors raised by mgvbp."""
 

@@ -7,17 +7,17 @@ runs until the values spread not much more than those of a Gaussian do. Equation
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from mgvbp._linalg import Array
+from mgvbp.auto import constants
+from mgvbp.core.linalg import Array
 from mgvbp.families import Family, Full
-from mgvbp.gaussian import Gaussian
-
-SPREAD = 1.5
-"""In units of d/2 + 1, which is about what the best of some draws is above their median for a Gaussian."""
+from mgvbp.families.gaussian import Gaussian
 
 
 class Generation(NamedTuple):
@@ -28,96 +28,162 @@ class Generation(NamedTuple):
     values: Array
 
 
+class Strategy(NamedTuple):
+    """The constants of CMA-ES in d dimensions, by the tutorial's names."""
+
+    size: int
+    weights: Array
+    mu_eff: float
+    c1: float
+    c_mu: float
+    c_sigma: float
+    damping: float
+    c_c: float
+    chi: float
+
+
+@lru_cache(maxsize=8)
+def strategy(d: int) -> Strategy:
+    """The tutorial's defaults."""
+    size = 4 + int(3.0 * math.log(d))  # (48)
+    raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))  # (49)
+    parents, others = raw[: size // 2], raw[size // 2 :]
+    mu_eff = parents.sum() ** 2 / np.square(parents).sum()
+    c1 = 2.0 / ((d + 1.3) ** 2 + mu_eff)  # (57)
+    c_mu = min(1.0 - c1, 2.0 * (mu_eff - 2.0 + 1.0 / mu_eff) / ((d + 2.0) ** 2 + mu_eff))  # (58)
+    mu_eff_minus = others.sum() ** 2 / np.square(others).sum()
+    limits = (
+        1.0 + c1 / max(c_mu, 1e-12),
+        1.0 + 2.0 * mu_eff_minus / (mu_eff + 2.0),
+        (1.0 - c1 - c_mu) / (d * max(c_mu, 1e-12)),
+    )  # (50) to (52)
+    positive, negative = raw[raw > 0.0].sum(), -raw[raw < 0.0].sum()
+    c_sigma = (mu_eff + 2.0) / (d + mu_eff + 5.0)  # (55)
+    return Strategy(
+        size=size,
+        weights=np.where(raw >= 0.0, raw / positive, min(limits) * raw / negative),  # (53)
+        mu_eff=mu_eff,
+        c1=c1,
+        c_mu=c_mu,
+        c_sigma=c_sigma,
+        damping=1.0 + 2.0 * max(0.0, math.sqrt((mu_eff - 1.0) / (d + 1.0)) - 1.0) + c_sigma,
+        c_c=(4.0 + mu_eff / d) / (d + 4.0 + 2.0 * mu_eff / d),  # (56)
+        chi=math.sqrt(d) * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class Evolution:
-    """An ask/tell run of CMA-ES that starts as N(mean, Σ) with Σ the covariance of ``q``."""
+    """Where CMA-ES is: N(mean, σ²C) in the frame of ``frame`` about ``origin``, and the last generations.
 
-    def __init__(self, q: Gaussian, mean: Array) -> None:
-        d = self.dim = q.dim
-        self._origin, self._frame = mean, q
-        size = self.size = 4 + int(3.0 * math.log(d))  # (48)
-        raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))  # (49)
-        parents, others = raw[: size // 2], raw[size // 2 :]
-        self._mu_eff = mu_eff = parents.sum() ** 2 / np.square(parents).sum()
-        self._c1 = c1 = 2.0 / ((d + 1.3) ** 2 + mu_eff)  # (57)
-        self._c_mu = c_mu = min(
-            1.0 - c1, 2.0 * (mu_eff - 2.0 + 1.0 / mu_eff) / ((d + 2.0) ** 2 + mu_eff)
-        )  # (58)
-        mu_eff_minus = others.sum() ** 2 / np.square(others).sum()
-        limits = (
-            1.0 + c1 / max(c_mu, 1e-12),
-            1.0 + 2.0 * mu_eff_minus / (mu_eff + 2.0),
-            (1.0 - c1 - c_mu) / (d * max(c_mu, 1e-12)),
-        )  # (50) to (52)
-        positive, negative = raw[raw > 0.0].sum(), -raw[raw < 0.0].sum()
-        self._weights = np.where(raw >= 0.0, raw / positive, min(limits) * raw / negative)  # (53)
-        self._c_sigma = (mu_eff + 2.0) / (d + mu_eff + 5.0)  # (55)
-        self._damping = 1.0 + 2.0 * max(0.0, math.sqrt((mu_eff - 1.0) / (d + 1.0)) - 1.0) + self._c_sigma
-        self._c_c = (4.0 + mu_eff / d) / (d + 4.0 + 2.0 * mu_eff / d)  # (56)
-        self._chi = math.sqrt(d) * (1.0 - 1.0 / (4.0 * d) + 1.0 / (21.0 * d * d))
-        self._mean, self._sigma, self._C = np.zeros(d), 1.0, np.eye(d)
-        self._path_sigma, self._path_c = np.zeros(d), np.zeros(d)
-        self.generations: list[Generation] = []
-        self._decompose()
+    Examples
+    --------
+    >>> evolution = Evolution.start(Gaussian(variance=1.0, dim=2), np.array([3.0, 3.0]), memory=20)
+    >>> for t in range(60):
+    ...     seed = (0, t)
+    ...     theta = evolution.draw(np.random.default_rng(seed))
+    ...     evolution = evolution.tell(theta, -(theta**2).sum(axis=1), np.random.default_rng(seed))
+    >>> bool(np.linalg.norm(evolution.gaussian.mean) < 0.1), evolution.count
+    (True, 60)
+    """
 
-    def _decompose(self) -> None:
-        eigenvalues, self._B = np.linalg.eigh(self._C)
-        self._D = np.sqrt(np.maximum(eigenvalues, 1e-20 * eigenvalues.max()))
+    frame: Gaussian
+    origin: Array
+    memory: int
+    """Draws of the last generations that are kept, at least."""
+    mean: Array
+    sigma: float
+    C: Array
+    B: Array
+    D: Array
+    """Axes (d, d) and lengths (d,) of ``C = B D² Bᵀ``."""
+    path_sigma: Array
+    path_c: Array
+    generations: tuple[Generation, ...] = ()
+    count: int = 0
+    """Generations so far."""
+
+    @classmethod
+    def start(cls, q: Gaussian, mean: Array, memory: int) -> Evolution:
+        """Begin as N(mean, Σ) with Σ the covariance of ``q``."""
+        d = q.dim
+        return cls(
+            q, mean, memory, np.zeros(d), 1.0, np.eye(d), np.eye(d), np.ones(d), np.zeros(d), np.zeros(d)
+        )
+
+    @property
+    def dim(self) -> int:
+        """Parameters, d."""
+        return len(self.mean)
+
+    @property
+    def size(self) -> int:
+        """Draws a generation."""
+        return strategy(self.dim).size
 
     @property
     def gaussian(self) -> Gaussian:
         """The distribution that the next generation is drawn from."""
-        root = self._B / (self._sigma * self._D)  # precision in the frame: root rootᵀ
+        root = self.B / (self.sigma * self.D)  # precision in the frame: root rootᵀ
         factor = Full(self.dim).factor(precision=root @ root.T)
-        L = self._frame.family.dense_factor(self._frame.factor)
+        L = self.frame.family.dense_factor(self.frame.factor)
         return Gaussian.from_factor(
-            self._place(self._mean), np.asfortranarray(_lower(L @ factor)), Full(self.dim)
+            self._place(self.mean), np.asfortranarray(_lower(L @ factor)), Full(self.dim)
         )
 
     def _place(self, x: Array) -> Array:
-        return self._origin + self._frame.family.from_frame(self._frame.factor, x)
+        return self.origin + self.frame.family.from_frame(self.frame.factor, x)
 
-    def ask(self, rng: np.random.Generator) -> Array:
+    def _steps(self, rng: np.random.Generator) -> Array:
+        """The draws y ~ N(0, C) of the next generation, (size, d)."""
+        return np.asarray((rng.standard_normal((self.size, self.dim)) * self.D) @ self.B.T)
+
+    def draw(self, rng: np.random.Generator) -> Array:
         """The draws of the next generation, (size, d)."""
-        z = rng.standard_normal((self.size, self.dim))
-        self._y = (z * self._D) @ self._B.T
-        self._theta = self._place(self._mean + self._sigma * self._y)
-        return self._theta
+        return self._place(self.mean + self.sigma * self._steps(rng))
 
-    def tell(self, values: Array) -> None:
-        """Rank the generation and adapt."""
-        d = self.dim
-        self.generations.append(Generation(self.gaussian, self._theta, values))
-        y = self._y[np.argsort(-values, kind="stable")]
-        parents = self._weights[: self.size // 2]
+    def tell(self, theta: Array, values: Array, rng: np.random.Generator) -> Evolution:
+        """Rank the generation ``theta``, which `draw` made with a generator in the same state, and adapt."""
+        d, (size, all_weights, mu_eff, c1, c_mu, c_sigma, damping, c_c, chi) = self.dim, strategy(self.dim)
+        kept = math.ceil(self.memory / size)
+        generations = (*self.generations, Generation(self.gaussian, theta, values))[-kept:]
+        y = self._steps(rng)[np.argsort(-values, kind="stable")]
+        parents = all_weights[: size // 2]
         step = parents @ y[: len(parents)]
-        self._mean = self._mean + self._sigma * step
-        whitening = (self._B / self._D) @ self._B.T
-        self._path_sigma = (1.0 - self._c_sigma) * self._path_sigma + math.sqrt(
-            self._c_sigma * (2.0 - self._c_sigma) * self._mu_eff
-        ) * (whitening @ step)  # (43)
-        length = float(np.linalg.norm(self._path_sigma))
-        settled = math.sqrt(1.0 - (1.0 - self._c_sigma) ** (2 * len(self.generations)))
-        moving = float(length / settled < (1.4 + 2.0 / (d + 1.0)) * self._chi)
-        self._sigma *= math.exp(
-            min(1.0, (self._c_sigma / self._damping) * (length / self._chi - 1.0))
-        )  # (44)
-        self._path_c = (1.0 - self._c_c) * self._path_c + moving * math.sqrt(
-            self._c_c * (2.0 - self._c_c) * self._mu_eff
-        ) * step  # (45)
+        whitening = (self.B / self.D) @ self.B.T
+        path_sigma = (1.0 - c_sigma) * self.path_sigma + math.sqrt(c_sigma * (2.0 - c_sigma) * mu_eff) * (
+            whitening @ step
+        )  # (43)
+        length = float(np.linalg.norm(path_sigma))
+        settled = math.sqrt(1.0 - (1.0 - c_sigma) ** (2 * (self.count + 1)))
+        moving = float(length / settled < (1.4 + 2.0 / (d + 1.0)) * chi)
+        path_c = (1.0 - c_c) * self.path_c + moving * math.sqrt(c_c * (2.0 - c_c) * mu_eff) * step  # (45)
         norms = np.square(y @ whitening).sum(axis=1)
         weights = np.where(
-            self._weights >= 0.0, self._weights, self._weights * d / np.maximum(norms, 1e-300)
+            all_weights >= 0.0, all_weights, all_weights * d / np.maximum(norms, 1e-300)
         )  # (46)
-        fading = self._c1 * (1.0 - moving) * self._c_c * (2.0 - self._c_c)
-        self._C = (
-            (1.0 + fading - self._c1 - self._c_mu * self._weights.sum()) * self._C
-            + self._c1 * np.outer(self._path_c, self._path_c)
-            + self._c_mu * (y * weights[:, None]).T @ y
+        fading = c1 * (1.0 - moving) * c_c * (2.0 - c_c)
+        C = (
+            (1.0 + fading - c1 - c_mu * all_weights.sum()) * self.C
+            + c1 * np.outer(path_c, path_c)
+            + c_mu * (y * weights[:, None]).T @ y
         )  # (47)
-        self._C = 0.5 * (self._C + self._C.T)
-        self._decompose()
+        C = 0.5 * (C + C.T)
+        eigenvalues, B = np.linalg.eigh(C)
+        return replace(
+            self,
+            mean=self.mean + self.sigma * step,
+            sigma=self.sigma * math.exp(min(1.0, (c_sigma / damping) * (length / chi - 1.0))),  # (44)
+            C=C,
+            B=B,
+            D=np.sqrt(np.maximum(eigenvalues, 1e-20 * eigenvalues.max())),
+            path_sigma=path_sigma,
+            path_c=path_c,
+            generations=generations,
+            count=self.count + 1,
+        )
 
-    def last(self, num_draws: int) -> list[Generation]:
+    def last(self, num_draws: int) -> tuple[Generation, ...]:
         """The last generations, as many as hold ``num_draws`` draws."""
         return self.generations[-math.ceil(num_draws / self.size) :]
 
@@ -125,9 +191,9 @@ class Evolution:
     def arrived(self) -> bool:
         """Whether the last values spread no more than those of a Gaussian at its own draws."""
         recent = [generation.values for generation in self.last(max(2 * self.size, 2 * self.dim))]
-        if len(self.generations) < 3 or not np.isfinite(recent).all():
+        if self.count < 3 or not np.isfinite(recent).all():
             return False
-        return bool(np.max(recent) - np.median(recent) < SPREAD * (self.dim / 2 + 1.0))
+        return bool(np.max(recent) - np.median(recent) < constants.SPREAD * (self.dim / 2 + 1.0))
 
 
 def moments(theta: Array, family: Family) -> Gaussian:

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from mgvbp.auto.surface import Surface
+from mgvbp.auto import constants
 from mgvbp.errors import NotPositiveDefiniteError
-from mgvbp.gaussian import Gaussian
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces.surface import Surface
 
 STEPS = np.concatenate([[1.0, 0.9], 0.7 ** np.arange(1, 97)])
 """Steps that are tried, the largest first."""
-MISS = 3.0
-"""Times the promised gain that an extrapolated surface may miss."""
 ROUND_OFF = 1e-6
 """A residual of so few nats, of a surface that is quadratic, does not grow with the distance."""
 SMALLEST = 1e-12
@@ -56,7 +55,7 @@ def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | Non
             delta = beta * slopes / H
             kl = 0.5 * (1.0 / F - 1.0 + np.log(F) + delta * delta).sum(axis=1)
             gain = (delta * (slopes - curvatures * delta) + kept - kept / F).sum(axis=1) - kl
-            believed = missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= MISS * gain
+            believed = missed * (1.0 + 2.0 * kl / q.dim) ** 1.5 <= constants.MISS * gain
         for k in np.flatnonzero((kl <= radius) | believed):
             if (q_next := step(surface, float(beta[k, 0]))) is not None:
                 return Leap(q_next, float(beta[k, 0]), float(kl[k]), float(gain[k]))

@@ -1,34 +1,34 @@
-"""`Auto`: what a user says of the tuning-free method, and for which families it is affordable."""
+"""`Auto`: the user's options of the tuning-free method, and the families for which it is affordable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from mgvbp.auto.gradient import GradientAutoOptimizer
-from mgvbp.auto.optimizer import AutoOptimizer
-from mgvbp.checks import positive_number
-from mgvbp.families import Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Problem
+import numpy as np
+from numpy.typing import ArrayLike
 
-COEFFICIENT_LIMIT = 1000
-"""Coefficients beyond which a surface costs too many draws: d = 43 if full, 499 if diagonal."""
-
-
-DIMENSION_LIMIT = 500
-"""Parameters beyond which it costs too much even with gradients, of which it takes some tens a parameter."""
+from mgvbp.auto import constants
+from mgvbp.auto.by_gradients import ByGradients
+from mgvbp.auto.by_values import ByValues
+from mgvbp.auto.search import Search, Starts
+from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.families import Family, resolve_family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.methods.optimizer import STREAM, initial_frame
+from mgvbp.problem.problem import Prior, Problem, prior_and_dim
 
 
 def affordable(family: Family, problem: Problem) -> bool:
     """Whether `Auto` can fit its surfaces for this family."""
     if uses_gradient(problem):
-        return family.dim <= DIMENSION_LIMIT
-    return family.num_monomials <= COEFFICIENT_LIMIT
+        return family.dim <= constants.MOST_PARAMETERS
+    return family.num_monomials <= constants.MOST_COEFFICIENTS
 
 
 def uses_gradient(target: int | Gaussian | Problem) -> bool:
-    """Whether it is a problem with a gradient, and a prior whose gradient is known as well."""
+    """Whether ``target`` is a `Problem` that has a gradient, and a prior that has one too."""
     if not isinstance(target, Problem):
         return False
     return target.has_gradient and not target.missing_gradient
@@ -50,11 +50,34 @@ class Auto:
         positive_number(self.tol, "tol")
 
     def start(
-        self, target: int | Gaussian | Problem, **options: Any
-    ) -> AutoOptimizer | GradientAutoOptimizer:
-        """Begin an ask/tell run; see `AutoOptimizer` for the arguments.
+        self,
+        target: int | Gaussian | Problem,
+        *,
+        family: str | Family = "full",
+        initial_mean: ArrayLike | None = None,
+        initial_variance: ArrayLike | None = None,
+        max_evaluations: int | None = None,
+        starts: int | ArrayLike = 1,
+        gradients: bool | None = None,
+        rng: int | np.random.Generator | tuple[int, ...] = 0,
+    ) -> Search:
+        """Begin an ask/tell run.
 
-        Of a `Problem` with a gradient, ``tell(values, gradients)`` wants the gradients too.
+        Parameters
+        ----------
+        target : int, Gaussian or Problem
+            As for `Method.start`.
+        family : {"full", "diagonal"} or BlockDiagonal
+        initial_mean, initial_variance
+            As for `fit`.
+        max_evaluations : int, optional
+            The search never makes more evaluations than this.
+        starts : int or array_like of shape (K, d)
+            As for `fit`.
+        gradients : bool, optional
+            Whether ``tell(values, gradients)`` is given the gradients too. By default it is if ``target`` is a
+            `Problem` that has them.
+        rng : int or numpy.random.Generator
 
         Examples
         --------
@@ -66,5 +89,43 @@ class Auto:
         >>> opt.gaussian.mean.round(6), opt.converged
         (array([3., 3.]), True)
         """
-        kind = GradientAutoOptimizer if uses_gradient(target) else AutoOptimizer
-        return kind(self, target, **options)
+        prior, dim = prior_and_dim(target)
+        family = resolve_family(family, dim, getattr(target, "labels", None))
+        by = ByGradients if (uses_gradient(target) if gradients is None else gradients) else ByValues
+        rules = by(family, prior, self.tol)
+        mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
+        first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
+        means = start_means(starts, first, prior, key)
+        budget = rules.most * len(means)
+        if max_evaluations is not None:
+            budget = positive_integer(max_evaluations, "max_evaluations", least=2)
+        single = len(means) == 1
+        states = [
+            rules.start(
+                first if mean is first.mean else Gaussian.from_factor(mean, factor, family),
+                key if single else (*key, k),
+                budget,
+            )
+            for k, mean in enumerate(means)
+        ]
+        return Search(rules, Starts.of(states, rules.least, budget))
+
+
+def start_means(
+    starts: int | ArrayLike, first: Gaussian, prior: Prior | None, key: tuple[int, ...]
+) -> list[Array]:
+    """The means of all starts.
+
+    If ``starts`` is a number, the first mean is that of ``first``. The others are drawn from a Gaussian prior, or
+    from ``first`` if the prior is not Gaussian.
+    """
+    if isinstance(starts, int | float | str | np.generic) or starts is None:
+        number = positive_integer(starts, "starts")
+        source = prior if isinstance(prior, Gaussian) else first
+        return [first.mean, *source.sample(number - 1, np.random.default_rng((*key, STREAM)))]
+    means = as_floats(starts, "starts")
+    if means.ndim != 2 or means.shape[1] != first.dim or len(means) == 0:
+        raise InvalidInputError(
+            f"starts has shape {means.shape}; expected a number, or means (K, {first.dim})"
+        )
+    return list(means)

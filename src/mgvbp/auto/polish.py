@@ -14,19 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.auto import constants
 from mgvbp.auto.leap import step
-from mgvbp.auto.surface import Surface
+from mgvbp.core.linalg import Array
 from mgvbp.errors import NotPositiveDefiniteError
-from mgvbp.gaussian import Gaussian
-
-MOST_LEAPS = 12
-MOST_DRAWS = 60_000
-"""Seen by all leaps together, but for two leaps at least: surfaces of very many draws take seconds each."""
-MEMORY = 5
-"""Earlier leaps that are combined."""
-SHRINKAGE = 0.5
-"""Share of the effective draws that must be left: further away the draws say little."""
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces.surface import Surface
 
 
 def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: float) -> Surface:
@@ -44,14 +37,16 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
     start = best = current = surface
     points: list[Array] = []
     images: list[Array] = []
-    for _ in range(min(MOST_LEAPS, max(2, MOST_DRAWS // surface.num_draws))):
+    for _ in range(min(constants.MOST_LEAPS, max(2, constants.MOST_POLISHED // surface.num_draws))):
         target = step(current, 1.0)
         if target is None or current.gap < least:
             break
         points.append(_coordinates(start.q, current.q))
         images.append(_coordinates(start.q, target))
-        following = look(_gaussian(start.q, _mixed(points[-MEMORY:], images[-MEMORY:])) or target)
-        if following is None or following.clipped or following.size < SHRINKAGE * start.size:
+        memory = slice(-constants.REMEMBERED_LEAPS, None)
+        mixed = _gaussian(start.q, _mixed(points[memory], images[memory]))
+        following = look(mixed or target)
+        if following is None or following.clipped or following.size < constants.POLISHED_SHARE * start.size:
             break
         current = following
         if current.lower_bound > best.lower_bound:

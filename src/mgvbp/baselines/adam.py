@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
 from mgvbp.baselines.target import counted, target
-from mgvbp.checks import as_floats, as_key, positive_integer, positive_number
+from mgvbp.core import Array, as_floats, as_key, positive_integer, positive_number, require
 from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
-from mgvbp.gaussian import Gaussian, frozen
-from mgvbp.optimizer import STREAM
-from mgvbp.optional import require
+from mgvbp.families import Gaussian, frozen
+from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, grad_log_prior, log_prior
 
 SPREAD = 0.1

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
 from mgvbp.baselines.chains import Chains
 from mgvbp.baselines.target import counted, target
-from mgvbp.checks import as_floats, as_key, positive_integer
+from mgvbp.core import Array, as_floats, as_key, positive_integer, require
 from mgvbp.errors import (
     ConvergenceWarning,
     DivergenceError,
@@ -20,10 +19,8 @@ from mgvbp.errors import (
     InvalidTypeError,
     warn_user,
 )
-from mgvbp.families import Diagonal
-from mgvbp.gaussian import Gaussian
-from mgvbp.optimizer import STREAM
-from mgvbp.optional import require
+from mgvbp.families import Diagonal, Gaussian
+from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, Problem
 
 LARGEST_RHAT = 1.01

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from numpy.typing import ArrayLike
 
-from mgvbp.checks import as_floats, positive_integer
+from mgvbp.core import as_floats, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import Gaussian
+from mgvbp.families import Gaussian
 from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
 
 

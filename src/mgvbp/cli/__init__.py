@@ -1,4 +1,8 @@
-"""The command ``mgvbp``: one file a command, which adds itself to the parser and runs."""
+"""The command ``mgvbp``: one file a command, which adds itself to the parser and runs.
+
+It sees public names only, like any other user. Begin with `main` below; each command is a module with
+``add(commands)``.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run experiments, or list them."""
     try:
-        from mgvbp.experiments import EXPERIMENTS, ON_FILES, reproduce
+        from mgvbp.paper import EXPERIMENTS, ON_FILES, reproduce
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"the experiments need the package {error.name}: pip install 'mgvbp[experiments]'"

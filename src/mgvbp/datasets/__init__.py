@@ -1,5 +1,8 @@
 """The data sets of the paper's experiments and simulated ones of the same shapes.
 
+It may import `core` and pandas, never a model. Begin with `catalogue`, which knows where each data set comes from;
+`lob` reads and simulates limit order books.
+
 >>> from mgvbp import datasets
 >>> data = datasets.load("synthetic-har")
 >>> data

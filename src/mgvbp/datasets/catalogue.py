@@ -8,7 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from mgvbp.checks import one_of
+from mgvbp.core import one_of
 from mgvbp.datasets import paper, synthetic
 from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.download import Progress

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.datasets.paper import read_labour
 
 if TYPE_CHECKING:

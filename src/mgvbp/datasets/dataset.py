@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mgvbp.optional import require
+from mgvbp.core import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array, require
 from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.paper import FEATURES, N_TRAIN
-from mgvbp.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,9 +1,14 @@
-"""Gradient estimators: score functions (the paper's two), regression, and two that start from gradients."""
+"""Gradient estimators: score functions (the paper's two), regression, and two that start from gradients.
+
+From draws ε and the values of the log density there to g, G and the lower bound, all in the frame (`base`). It may
+import `problem` and what is below. Begin with `score`, the paper's, then `regression`; `draws` makes the ε.
+"""
 
 from __future__ import annotations
 
-from mgvbp.checks import one_of, positive_integer
+from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
+from mgvbp.estimators.draws import sobol as sobol
 from mgvbp.estimators.fisher import EmpiricalFisher
 from mgvbp.estimators.gradient import Gradient
 from mgvbp.estimators.regression import Regression

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.families import Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Needs, Prior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Needs, Prior
 
 
 class Sample(NamedTuple):

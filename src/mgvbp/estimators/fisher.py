@@ -19,8 +19,8 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.estimators.gradient import slopes
 from mgvbp.families import Diagonal, Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Needs, Prior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Needs, Prior
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mgvbp._linalg import SINGULAR, Array
+from mgvbp.core.linalg import SINGULAR, Array
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Needs, Prior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Needs, Prior
 
 REGRESSION_UP_TO = 100
 """Dimension up to which the default number of draws pays for a regression."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lstsq
 
-from mgvbp._linalg import SINGULAR, Array
+from mgvbp.core.linalg import SINGULAR, Array
 from mgvbp.errors import DivergenceError
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family, Full
 from mgvbp.families.base import Indices
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Prior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Prior
 
 FULL_QUADRATIC_FROM = 2.0
 """Draws per monomial of the full quadratic from which diagonal and block families use all of it.

@@ -24,12 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
 from mgvbp.families import Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.problem import Prior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Prior
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,24 @@
-"""Covariance structures: full, diagonal and block-diagonal."""
+"""Covariance structures (full, diagonal, block-diagonal), and the Gaussian that has one.
+
+It may import `core` only. Begin with `base`: a family says what the factor L of a precision looks like, and every
+operation on it is a formula of the frame. `gaussian` is a mean and such a factor: a prior, an iterate, a result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mgvbp.checks import one_of
+from mgvbp.core.checks import one_of
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.base import Family
 from mgvbp.families.block import BlockDiagonal
 from mgvbp.families.diagonal import Diagonal
 from mgvbp.families.full import Full
+from mgvbp.families.gaussian import LOG_2PI as LOG_2PI
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.gaussian import frozen as frozen
 
-__all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "resolve_family"]
+__all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "Gaussian", "resolve_family"]
 
 
 def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None = None) -> Family:

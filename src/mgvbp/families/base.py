@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp._linalg import NOT_POSITIVE_DEFINITE, Array
+from mgvbp.core.linalg import NOT_POSITIVE_DEFINITE, Array
 from mgvbp.errors import NotPositiveDefiniteError
 
 Indices = NDArray[np.intp]

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.base import Family, Indices
 from mgvbp.families.partition import named_partition, names_of, partition

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.families.base import Family, Indices, positive_roots
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
 
-from mgvbp._linalg import (
+from mgvbp.core.linalg import (
     Array,
     add_to_diagonal,
     cholesky,

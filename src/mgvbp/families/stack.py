@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mgvbp._linalg import (
+from mgvbp.core.linalg import (
     Array,
     add_to_diagonal,
     stacked_cholesky,

@@ -23,14 +23,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer, positive_number
+from mgvbp.core.checks import positive_integer, positive_number
+from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, NotPositiveDefiniteError
 from mgvbp.estimators import Estimate
 from mgvbp.families import Family
-from mgvbp.gaussian import Gaussian
-from mgvbp.optimizer import Frame, Optimizer, Step
-from mgvbp.problem import Problem
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.methods.optimizer import Frame, Optimizer, Step
+from mgvbp.problem.problem import Problem
 
 MAX_HALVINGS = 200
 SMALLEST = 1e-140

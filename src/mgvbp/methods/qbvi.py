@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.families import Family
 from mgvbp.methods.base import Method
 

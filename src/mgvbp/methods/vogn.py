@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from mgvbp.checks import positive_number
+from mgvbp.core.checks import positive_number
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.estimators import Estimate
 from mgvbp.families import Family
+from mgvbp.methods.optimizer import Frame, Step
 from mgvbp.methods.qbvi import QBVI
-from mgvbp.optimizer import Frame, Step
 
 
 @dataclass(frozen=True, kw_only=True)

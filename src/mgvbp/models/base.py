@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.gaussian import frozen
-from mgvbp.parameters import Parameters
+from mgvbp.families.gaussian import frozen
+from mgvbp.problem.parameters import Parameters
 
 BLOCK = 2**17
 """Numbers (draws × rows) that are worked on at once: 1 MB an array, of which a few stay in cache."""

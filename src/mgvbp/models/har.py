@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.models.base import checked_design
 from mgvbp.models.linear import LinearRegression

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.models.base import RegressionModel, checked_response
-from mgvbp.parameters import Parameters
+from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import LowerBound, Positive, Real
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import frozen
+from mgvbp.families.gaussian import frozen
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
-from mgvbp.parameters import Parameters
+from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Real
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_softmax, softmax
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
 from mgvbp.models.logistic import sum_log
-from mgvbp.parameters import Parameters
+from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Real
 
 

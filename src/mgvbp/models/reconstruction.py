@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_generator, positive_integer, positive_number, true_or_false
+from mgvbp.core.checks import as_generator, positive_integer, positive_number, true_or_false
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.models.base import RegressionModel, checked_response
 from mgvbp.models.linear import HALF_LOG_2PI, LeastSquares
-from mgvbp.parameters import Parameters
+from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Real
 
 

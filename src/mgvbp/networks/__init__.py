@@ -1,4 +1,8 @@
-"""Neural networks as log-likelihoods: named weights, gradients, per-example gradients, predictions."""
+"""Neural networks as log-likelihoods: named weights, gradients, per-example gradients, predictions.
+
+It sees of other packages what these show at their top; JAX is imported when a network is made. Begin with `base`, a
+log-likelihood over named weights, and `dense`; `prediction` averages over draws of the weights.
+"""
 
 from mgvbp.networks.dense import dense
 from mgvbp.networks.likelihoods import Likelihood, Normal, Softmax, normal, softmax

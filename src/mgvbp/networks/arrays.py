@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 
 LAZY = ("shape", "dtype", "__getitem__", "__len__")

@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import one_of, positive_integer
+from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.networks.arrays import as_array, as_rows, draws_of, warn_of_rounding
 from mgvbp.networks.blocks import DERIVATIVES, DRAWS, PAIRS, blocks, filled_up
 from mgvbp.networks.kernels import Function, Kernels, Library, kernels
 from mgvbp.networks.likelihoods import Likelihood
 from mgvbp.networks.on_data import NetworkLikelihood
-from mgvbp.parameters import Parameters
-from mgvbp.transforms import Real
-from mgvbp.transforms.elementwise import Elementwise
+from mgvbp.problem import Parameters
+from mgvbp.transforms import Elementwise, Real
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
 Shapes = Mapping[str, tuple[int, ...] | Elementwise]

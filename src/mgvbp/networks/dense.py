@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from mgvbp.checks import one_of, positive_integer
+from mgvbp.core import one_of, positive_integer, require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.networks.likelihoods import Likelihood, softmax
 from mgvbp.networks.network import Network
-from mgvbp.optional import require
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "gelu", "silu")
 

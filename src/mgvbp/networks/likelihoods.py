@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats, positive_number
+from mgvbp.core import Array, as_floats, positive_number
 from mgvbp.errors import InvalidInputError
 from mgvbp.networks.normal_prediction import NormalPrediction
 from mgvbp.networks.prediction import Prediction, checked_labels
-from mgvbp.transforms import Positive
-from mgvbp.transforms.elementwise import Elementwise
+from mgvbp.transforms import Elementwise, Positive
 
 
 class Likelihood(ABC):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mgvbp.core import require
 from mgvbp.errors import InvalidTypeError
 from mgvbp.networks.base import BaseNetwork, Shapes
 from mgvbp.networks.kernels import Function
 from mgvbp.networks.likelihoods import Likelihood, softmax
-from mgvbp.optional import require
 
 
 class Network(BaseNetwork):

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import LOG_2PI
+from mgvbp.families import LOG_2PI
 from mgvbp.networks.arrays import as_array
 
 

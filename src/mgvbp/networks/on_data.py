@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.minibatch import Minibatches
+from mgvbp.core import Array
+from mgvbp.problem import Minibatches
 
 
 class NetworkLikelihood(Minibatches):

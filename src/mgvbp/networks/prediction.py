@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, xlogy
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import BAND, GREY, LINE, finished, one_axes, private_figure
-from mgvbp.checks import positive_integer
+from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.networks.arrays import as_array
+from mgvbp.plots.canvas import BAND, GREY, LINE, finished, one_axes, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgvbp.checks import positive_integer
+from mgvbp.core import positive_integer, require
 from mgvbp.errors import InvalidInputError
 from mgvbp.networks.base import Shapes
 from mgvbp.networks.network import Network
-from mgvbp.optional import require
 from mgvbp.transforms import Interval
 
 

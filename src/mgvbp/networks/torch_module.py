@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array, require
 from mgvbp.errors import InvalidTypeError
 from mgvbp.networks.arrays import as_rows
 from mgvbp.networks.base import BaseNetwork
 from mgvbp.networks.kernels import Function
 from mgvbp.networks.likelihoods import Likelihood, softmax
-from mgvbp.optional import require
 
 
 class TorchNetwork(BaseNetwork):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
-from mgvbp.checks import one_of, positive_integer
+from mgvbp.core.checks import one_of, positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.plots.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
 from mgvbp.plots.runs import by_name
-from mgvbp.posterior import Posterior
-from mgvbp.trace import Trace
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ def lower_bound(
 def smoothed(posterior: Posterior, window: int | None = None) -> Smooth:
     """The moving average of a run, that of the run or over ``window`` iterations, and where it is best.
 
-    As in `mgvbp.loop.Patience` only full windows count, if there is one; a run that ended before has its largest
+    As in `mgvbp.run.loop.Patience` only full windows count, if there is one; a run that ended before has its largest
     single value.
     """
     values = posterior.trace.lower_bound

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError, UnknownNameError
-from mgvbp.gaussian import Gaussian
-from mgvbp.marginal import Marginal, marginal
-from mgvbp.parameters import Parameters, indexed
-from mgvbp.posterior import Posterior
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.marginal import Marginal, marginal
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.problem.parameters import Parameters, indexed
 from mgvbp.transforms import Elementwise, Real
 
 UNNAMED = "theta"

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp.canvas import SMALL, finished, minus, one_axes, shown
-from mgvbp.checks import true_or_false
+from mgvbp.core.checks import true_or_false
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.gaussian import Gaussian
-from mgvbp.parameters import indexed
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.plots.canvas import SMALL, finished, minus, one_axes, shown
+from mgvbp.problem.parameters import indexed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST = 2000
+LARGEST_MATRIX = 2000
 """Rows of a matrix that is made and drawn."""
 MOST_LABELS = 40
 MOST_NUMBERS = 12
@@ -53,8 +53,10 @@ def covariance(posterior: Gaussian, correlation: bool = True, ax: Axes | None = 
     if not isinstance(posterior, Gaussian):
         raise InvalidTypeError(f"expected a posterior, as mgvbp.fit returns it; got {posterior!r}")
     d = posterior.dim
-    if d > MOST:
-        raise InvalidInputError(f"a matrix of {d:,} rows is too large to be drawn; {MOST:,} at most")
+    if d > LARGEST_MATRIX:
+        raise InvalidInputError(
+            f"a matrix of {d:,} rows is too large to be drawn; {LARGEST_MATRIX:,} at most"
+        )
     matrix = posterior.covariance
     if true_or_false(correlation, "correlation"):
         sd = np.sqrt(np.diag(matrix))

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.baselines import Chains
-from mgvbp.checks import as_floats
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.plots.entries import Entry
-from mgvbp.posterior import Posterior
+from mgvbp.posterior.posterior import Posterior
 
-Draws = Mapping[str, ArrayLike] | ArrayLike | Chains | Any
-"""Values by name, each (N, *shape) or (chains, n, *shape); θ as (N, d) or (chains, n, d); `Chains`; or what ArviZ
-has: a DataTree or InferenceData with a group ``posterior``, or that group."""
+Draws = Mapping[str, ArrayLike] | ArrayLike | Any
+"""Values by name, each (N, *shape) or (chains, n, *shape); θ as (N, d) or (chains, n, d); what has such an
+array as ``draws`` (`mgvbp.baselines.Chains`); or what ArviZ has, a DataTree or InferenceData with a group ``posterior``
+or that group alone."""
 
 
 def columns(draws: Draws, posterior: Posterior, entries: list[Entry]) -> list[Array]:
     """The draws (N,) of each entry."""
-    if isinstance(draws, Chains):
-        draws = draws.draws
+    if isinstance(chains := getattr(draws, "draws", None), np.ndarray):
+        draws = chains
     elif hasattr(draws, "posterior"):
         draws = draws.posterior
     if hasattr(draws, "data_vars"):

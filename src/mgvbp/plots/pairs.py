@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import GREY, LINE, SMALL, checked_axes, finished, new_figure, shown
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
+from mgvbp.plots.canvas import GREY, LINE, SMALL, checked_axes, finished, new_figure, shown
 from mgvbp.plots.entries import Entry, chosen
 from mgvbp.plots.overlay import Draws, columns
 from mgvbp.plots.panels import draw_density, draws_without_formula
-from mgvbp.posterior import Posterior
+from mgvbp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

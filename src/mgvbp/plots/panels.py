@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
-from mgvbp.gaussian import Gaussian
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
 from mgvbp.plots.entries import Entry, chosen
 from mgvbp.plots.overlay import Draws, columns
 from mgvbp.plots.prior import Prior, has_formula, prior_density, prior_draws
 from mgvbp.plots.smooth import POINTS, smooth_density
-from mgvbp.posterior import Posterior
+from mgvbp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
-from mgvbp.gaussian import Gaussian
+from mgvbp.families.gaussian import Gaussian
 from mgvbp.plots.entries import Entry
-from mgvbp.posterior import Posterior
-from mgvbp.priors import ConstrainedPrior
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.problem.priors import ConstrainedPrior
 
 Prior = Gaussian | ConstrainedPrior
 

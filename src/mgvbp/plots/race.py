@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import CYCLE, DASHES, finished, one_axes, shown
-from mgvbp.checks import positive_number
+from mgvbp.core.checks import positive_number
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidTypeError
+from mgvbp.plots.canvas import CYCLE, DASHES, finished, one_axes, shown
 from mgvbp.plots.runs import by_name
-from mgvbp.posterior import Posterior
-from mgvbp.trace import Trace
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

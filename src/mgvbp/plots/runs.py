@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.posterior import Posterior
+from mgvbp.posterior.posterior import Posterior
 
 
 def by_name(posteriors: object, several: bool) -> dict[str, list[Posterior]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core.linalg import Array
 
 POINTS = 201
 """Of a curve."""

@@ -1,4 +1,8 @@
-"""A posterior as one HTML page that needs nothing else."""
+"""A posterior as one HTML page that needs nothing else.
+
+It sees of other packages what these show at their top. Begin with `posterior_page`, the sections in their order;
+`page` has the parts of any page, of which the paper's experiments make theirs, `pictures` embeds figures.
+"""
 
 # the parts of a page, of which the experiments make theirs
 from mgvbp.report.page import Html as Html

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mgvbp.canvas import BAND, GREY, LIGHT, LINE
-from mgvbp.optional import require
+from mgvbp.core import require
+from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE
 from mgvbp.report.page import Html, text
 
 if TYPE_CHECKING:

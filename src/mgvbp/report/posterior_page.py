@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mgvbp import plots
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.plots.matrix import MOST as LARGEST_MATRIX
-from mgvbp.posterior import Posterior
+from mgvbp.plots import LARGEST_MATRIX
+from mgvbp.posterior import Posterior, table_rows
 from mgvbp.report.page import Html, code_block, html_page, paragraph, section, table
 from mgvbp.report.pictures import picture
-from mgvbp.summary import table_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

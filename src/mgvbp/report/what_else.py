@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from mgvbp.errors import FileFormatError
-from mgvbp.record import read_checkpoint
+from mgvbp.run import read_checkpoint
 
 
 def is_checkpoint(path: str | PathLike[str]) -> bool:

@@ -1,4 +1,9 @@
-"""scikit-learn estimators whose predictions average over the posterior (``pip install 'mgvbp[sklearn]'``)."""
+"""scikit-learn estimators whose predictions average over the posterior (``pip install 'mgvbp[sklearn]'``).
+
+It sees of other packages what these show at their top. Begin with `linear`, where the posterior is known in closed
+form, and `base`, what all estimators share; `classifier` and `poisson` average predictions by quadrature
+(`integrals`).
+"""
 
 from importlib.util import find_spec
 

@@ -8,12 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer, positive_number, true_or_false
-from mgvbp.families import Family, resolve_family
-from mgvbp.gaussian import Gaussian
+from mgvbp.core import Array, positive_integer, positive_number, true_or_false
+from mgvbp.families import Family, Gaussian, resolve_family
 from mgvbp.posterior import Posterior
-from mgvbp.sklearn.exact import Likelihood, fit_exact
+from mgvbp.sklearn.exact import ExpectedLikelihood, fit_exact
 from mgvbp.sklearn.scaling import Scaling
 
 
@@ -55,7 +53,7 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._design(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _fit_posterior(self, likelihood: Likelihood, prior: Gaussian) -> Posterior:
+    def _fit_posterior(self, likelihood: ExpectedLikelihood, prior: Gaussian) -> Posterior:
         parameters = likelihood.model.parameters
         posterior = fit_exact(
             likelihood,

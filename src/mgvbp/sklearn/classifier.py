@@ -9,12 +9,12 @@ from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import Gaussian
+from mgvbp.families import Gaussian
 from mgvbp.models import LogisticRegression, MultinomialRegression
 from mgvbp.sklearn.base import BayesianRegression
-from mgvbp.sklearn.exact import Expectations, Likelihood, variances
+from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, variances
 from mgvbp.sklearn.integrals import SoftmaxMoments, log_mean_expit, sigmoid_moments
 
 
@@ -129,7 +129,7 @@ def contrast_precision(number: int, variance: float) -> Array:
     return np.asarray(np.linalg.inv(0.5 * variance * (np.eye(others) + np.ones((others, others)))))
 
 
-class Sigmoid(Likelihood):
+class Sigmoid(ExpectedLikelihood):
     """Two classes: expectations over the distribution of each row's log odds."""
 
     def __init__(self, model: LogisticRegression) -> None:
@@ -142,7 +142,7 @@ class Sigmoid(Likelihood):
         return Expectations(y @ eta - log_odds.sum(), X.T @ (y - probability), (X * weight[:, None]).T @ X)
 
 
-class Softmax(Likelihood):
+class Softmax(ExpectedLikelihood):
     """More classes: expectations over the joint distribution of each row's scores."""
 
     def __init__(self, model: MultinomialRegression) -> None:

@@ -19,13 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError
-from mgvbp.families import Family
-from mgvbp.gaussian import LOG_2PI, Gaussian
-from mgvbp.models.base import RegressionModel
-from mgvbp.posterior import Posterior
-from mgvbp.trace import TRACE_DTYPES, Trace
+from mgvbp.families import LOG_2PI, Family, Gaussian
+from mgvbp.models import RegressionModel
+from mgvbp.posterior import TRACE_DTYPES, Posterior, Trace
 
 SHORTEST = 2.0**-20
 """A step that would have to be shorter means that the bound no longer rises in double precision."""
@@ -39,7 +37,7 @@ class Expectations(NamedTuple):
     curvature: Array
 
 
-class Likelihood(ABC):
+class ExpectedLikelihood(ABC):
     """A model whose expectations under a Gaussian are known."""
 
     model: RegressionModel
@@ -85,7 +83,7 @@ class Iterate(NamedTuple):
 
 
 def fit_exact(
-    likelihood: Likelihood, prior: Gaussian, *, family: Family, tol: float, max_iter: int
+    likelihood: ExpectedLikelihood, prior: Gaussian, *, family: Family, tol: float, max_iter: int
 ) -> Posterior:
     """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats."""
     mean, information = likelihood.start()
@@ -126,7 +124,7 @@ def fit_exact(
     )
 
 
-def ascended(likelihood: Likelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
+def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
     """The next iterate, whose bound is larger; None if there is none in this direction."""
     family, precision, direction, gap, step = at.q.family, at.q.precision, at.direction, at.gap, 1.0
     while step > SHORTEST:
@@ -144,14 +142,14 @@ def ascended(likelihood: Likelihood, prior: Gaussian, at: Iterate) -> Iterate | 
     return None
 
 
-def iterate(likelihood: Likelihood, prior: Gaussian, q: Gaussian, step: float) -> Iterate:
+def iterate(likelihood: ExpectedLikelihood, prior: Gaussian, q: Gaussian, step: float) -> Iterate:
     """Evaluate the bound ``E_q[h] + entropy`` and its gradients at ``q``."""
     h = expectations(likelihood, prior, q.mean, q.covariance)
     entropy = 0.5 * q.dim * (1.0 + LOG_2PI) - np.log(q.family.diagonal(q.factor)).sum()
     return Iterate(q, float(h.value + entropy), h, step)
 
 
-def expectations(likelihood: Likelihood, prior: Gaussian, mean: Array, covariance: Array) -> Expectations:
+def expectations(likelihood: ExpectedLikelihood, prior: Gaussian, mean: Array, covariance: Array) -> Expectations:
     """Those of h, the log-likelihood and the Gaussian log prior."""
     with np.errstate(over="ignore", invalid="ignore"):  # a step too far: its bound is −inf or nan
         f = likelihood.expectations(mean, covariance)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
-from mgvbp._linalg import Array
-from mgvbp.draws import sobol
-from mgvbp.models.base import BLOCK
+from mgvbp.core import Array
+from mgvbp.estimators import sobol
+from mgvbp.models import BLOCK
 
 WIDTH = 8.5
 """Beyond ±8.5 there is 2e-17 of the normal distribution."""

@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 
-from mgvbp._linalg import Array
-from mgvbp.gaussian import Gaussian
-from mgvbp.models import LinearRegression
-from mgvbp.models.linear import HALF_LOG_2PI
+from mgvbp.core import Array
+from mgvbp.families import Gaussian
+from mgvbp.models import HALF_LOG_2PI, LinearRegression
 from mgvbp.sklearn.base import BayesianRegression
-from mgvbp.sklearn.exact import Expectations, Likelihood
+from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood
 from mgvbp.sklearn.scaling import Scaling
 
 LOG_NOISE_VARIANCE = 1.0
@@ -93,7 +92,7 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
         return predicted, self._response.scale * np.sqrt(variance + noise)
 
 
-class NormalErrors(Likelihood):
+class NormalErrors(ExpectedLikelihood):
     """The likelihood, and a factor ``exp(−½ (1e-4 / σ)²)`` that is 1 unless the fit is exact.
 
     There the likelihood by itself grows without bound as σ goes to 0. With ψ = log σ and the weight

@@ -10,13 +10,12 @@ from scipy.special import gammaln
 from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 from sklearn.metrics import d2_tweedie_score  # type: ignore[import-untyped]
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import Gaussian
-from mgvbp.models import PoissonRegression
-from mgvbp.models.base import checked_response
+from mgvbp.families import Gaussian
+from mgvbp.models import PoissonRegression, checked_response
 from mgvbp.sklearn.base import BayesianRegression
-from mgvbp.sklearn.exact import Expectations, Likelihood, variances
+from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, variances
 
 
 class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
@@ -114,7 +113,7 @@ class Rates(PoissonRegression):
         return rates
 
 
-class LogNormalRates(Likelihood):
+class LogNormalRates(ExpectedLikelihood):
     """Under a Gaussian the rates ``exposure × exp(xᵀβ)`` are log-normal, and all expectations are known."""
 
     def __init__(self, model: Rates, exposure: float) -> None:

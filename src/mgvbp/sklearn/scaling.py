@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 
 
 @dataclass(frozen=True)

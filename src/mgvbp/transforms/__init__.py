@@ -1,4 +1,7 @@
-"""Constraints on parameters, each a map from unconstrained real numbers with its inverse and log-Jacobian."""
+"""Constraints on parameters, each a map from unconstrained real numbers with its inverse and log-Jacobian.
+
+It may import `core` only. Begin with `base`, what a constraint must know, and `elementwise`, where most are.
+"""
 
 from mgvbp.transforms.base import Transform
 from mgvbp.transforms.correlation import CorrelationCholesky

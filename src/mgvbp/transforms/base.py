@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.transforms.base import Transform
 
 TOLERANCE = 1e-8

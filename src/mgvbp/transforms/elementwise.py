@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms.base import Transform, finite_number, just_inside
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import expit, log_expit
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms.base import Transform, just_inside
 

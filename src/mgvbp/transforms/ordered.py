@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.transforms.base import Transform
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.transforms.base import Transform, just_inside
 
 TOLERANCE = 1e-8

@@ -1,4 +1,8 @@
-"""Bayesian volatility models of the ARCH family: fit, forecast, risk, comparison, backtests."""
+"""Bayesian volatility models of the ARCH family: fit, forecast, risk, comparison, backtests.
+
+It sees of other packages what these show at their top. Begin with `family`, the models by name, and `result`, what
+a fit returns; `filters` has the compiled recursions for the conditional variance, whose draws lie in SIMD lanes.
+"""
 
 from mgvbp.volatility.backtest import Backtest, backtest
 from mgvbp.volatility.comparison import Comparison, compare

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import private_figure
-from mgvbp.checks import as_floats, as_key, one_of, positive_integer
+from mgvbp.core import Array, as_floats, as_key, one_of, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError
-from mgvbp.progress import progress_bar
+from mgvbp.plots.canvas import private_figure
+from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
 from mgvbp.volatility.coverage import Christoffersen, Kupiec, christoffersen, kupiec
 from mgvbp.volatility.forecast import checked_level

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats, as_key, positive_integer
+from mgvbp.core import Array, as_floats, as_key, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.problem import log_prior
-from mgvbp.progress import progress_bar
+from mgvbp.run import progress_bar
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, xlog1py, xlogy
 
-from mgvbp.checks import as_floats, positive_number
+from mgvbp.core import as_floats, positive_number
 from mgvbp.errors import InvalidInputError
 
 

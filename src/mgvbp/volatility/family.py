@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Callable, Mapping
+from itertools import chain, product
 from typing import Any
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
-from mgvbp.errors import InvalidInputError
-from mgvbp.parameters import Key
+from mgvbp.core import Array
+from mgvbp.problem import Key
 from mgvbp.transforms import FigarchRegion, GarchRegion, Positive, Real, Transform
 from mgvbp.volatility.figarch_simulation import figarch_series, simulate_figarch
 from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, GarchFilter, StartUp
+from mgvbp.volatility.filters.orders import MOST_LAGS
 from mgvbp.volatility.likelihood import Paths
-from mgvbp.volatility.model import Future, VolatilityModel
-from mgvbp.volatility.simulation import egarch_series, garch_series, simulate_egarch, simulate_garch
+from mgvbp.volatility.model import VolatilityModel
+from mgvbp.volatility.simulation import Future, egarch_series, garch_series, simulate_egarch, simulate_garch
 
-MOST = 2
-"""Lags of each kind, at most."""
-LAGS = 1000
-"""Of FIGARCH."""
+TRUNCATION = 1000
+"""Past days in the sum of FIGARCH: as many as in `arch` and in the authors' programs."""
 
 
-class GJR(VolatilityModel):
+class LaggedModel(VolatilityModel):
+    """What `GJR` and `EGARCH` share: the parameters ω, α, γ and β, with up to two lags of the last three."""
+
+    _filter: type[GarchFilter | EgarchFilter]
+    _simulate: Callable[..., Future]
+    """Continues a series for given shocks."""
+    _series: Callable[..., Future]
+    """Starts a series of its own for given shocks."""
+
+    def _build(self, p: int, o: int, q: int, options: dict[str, Any]) -> None:
+        self.filter = self._filter(p, o, q)
+        self._lags = (p, o, q)
+        orders = {"alpha": p, "gamma": o, "beta": q}
+        lags = (f"{name}[{i}]" for name, order in orders.items() for i in range(1, order + 1))
+        self.names = ("omega", *lags)
+        super().__init__(**options)
+
+    def _guess(self, omega: float, *totals: float) -> dict[str, float]:
+        """ω, and the sums of the α, γ and β, each of which is divided equally among the lags."""
+        sizes = [[total / max(lags, 1)] * lags for total, lags in zip(totals, self._lags, strict=True)]
+        return dict(zip(self.names, [omega, *chain(*sizes)], strict=True))
+
+    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
+        recent = paths.residuals[-MOST_LAGS:], paths.variance[-1 - MOST_LAGS : -1]
+        return type(self)._simulate(self._lags, coefficients, *recent, shocks)
+
+    def _afresh(self, coefficients: Array, shocks: Array) -> Future:
+        return type(self)._series(self._lags, coefficients, shocks)
+
+
+class GJR(LaggedModel):
     r"""Glosten, Jagannathan and Runkle's asymmetric GARCH.
 
     .. math:: h_t = \omega + \sum_{i=1}^p \alpha_i e_{t-i}^2
@@ -46,48 +73,29 @@ class GJR(VolatilityModel):
     ('mu', 'omega', 'alpha[1]', 'gamma[1]', 'beta[1]', 'nu')
     """
 
-    filter: GarchFilter
+    _filter, _simulate, _series = GarchFilter, simulate_garch, garch_series
 
     def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = checked_orders(p=p, o=o, q=q)
+        self.orders = (p, o, q)
         self._build(p, o, q, options)
 
-    def _build(self, p: int, o: int, q: int, options: dict[str, Any]) -> None:
-        if p + o == 0:
-            raise InvalidInputError(
-                f"{type(self).__name__} needs a term in past returns: of α or γ, 1 or 2 lags"
-            )
-        self._terms = (p, o, q)
-        self.filter = GarchFilter(p, o, q)
-        self.names = ("omega", *lag_names(p, o, q))
-        super().__init__(**options)
-
     def _dynamics(self) -> dict[Key, Transform]:
-        return {"omega": Positive(), self.names[1:]: GarchRegion(*self._terms)}
+        return {"omega": Positive(), self.names[1:]: GarchRegion(*self._lags)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
-        p, o, q = self._terms
+        p, o, q = self._lags
         guesses = []
         for news, persistence, skew in product(
             (0.03, 0.08, 0.2), (0.7, 0.9, 0.97), (0.2, 0.7) if o else (0.0,)
         ):
-            share = 1.0 if p == 0 else skew  # of the news that comes with the sign
+            share = 1.0 if p == 0 else skew  # of the news that only counts after a loss
             alpha, gamma = news * (1.0 - share), 2.0 * news * share
             total = persistence if q else news
-            sizes = [alpha / max(p, 1)] * p + [gamma / max(o, 1)] * o + [(total - news) / max(q, 1)] * q
-            values = (variance * (1.0 - total), *sizes)
-            guesses.append(dict(zip(self.names, values, strict=True)))
+            guesses.append(self._guess(variance * (1.0 - total), alpha, gamma, total - news))
         return guesses
 
     def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
         return {"omega": (math.log(variance / 10.0), 5.0)}
-
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        recent = paths.residuals[-MOST:], paths.variance[-1 - MOST : -1]
-        return simulate_garch(self._terms, coefficients, *recent, shocks)
-
-    def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return garch_series(self._terms, coefficients, shocks)
 
 
 class GARCH(GJR):
@@ -109,7 +117,7 @@ class GARCH(GJR):
     """
 
     def __init__(self, p: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = checked_orders(p=p, q=q)
+        self.orders = (p, q)
         self._build(p, 0, q, options)
 
 
@@ -130,11 +138,11 @@ class ARCH(GJR):
     """
 
     def __init__(self, p: int = 1, **options: Any) -> None:
-        self.orders = checked_orders(p=p)
+        self.orders = (p,)
         self._build(p, 0, 0, options)
 
 
-class EGARCH(VolatilityModel):
+class EGARCH(LaggedModel):
     r"""Nelson's exponential GARCH.
 
     .. math:: \log h_t = \omega + \sum_{i=1}^p \alpha_i (|z_{t-i}| - \sqrt{2/\pi})
@@ -155,41 +163,27 @@ class EGARCH(VolatilityModel):
     ('omega', 'alpha[1]', 'gamma[1]', 'beta[1]')
     """
 
-    filter: EgarchFilter
+    _filter, _simulate, _series = EgarchFilter, simulate_egarch, egarch_series
 
     def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = checked_orders(p=p, o=o, q=q)
-        if p + o == 0:
-            raise InvalidInputError("EGARCH needs a term in past returns: p or o of 1 or 2")
-        self._terms = (p, o, q)
-        self.filter = EgarchFilter(p, o, q)
-        self.names = ("omega", *lag_names(p, o, q))
-        super().__init__(**options)
+        self.orders = (p, o, q)
+        self._build(p, o, q, options)
 
     def _dynamics(self) -> dict[Key, Transform]:
-        q = self._terms[2]
+        q = self._lags[2]
         if self.convention == "paper" or q == 0:
             return dict.fromkeys(self.names, Real())
         return {**dict.fromkeys(self.names[:-q], Real()), self.names[-q:]: GarchRegion(0, 0, q)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
-        p, o, q = self._terms
-        guesses = []
-        for alpha, gamma, beta in product((0.1, 0.2, 0.35), (-0.1, 0.0), (0.9, 0.95, 0.98) if q else (0.0,)):
-            sizes = [alpha / max(p, 1)] * p + [gamma / max(o, 1)] * o + [beta / max(q, 1)] * q
-            values = ((1.0 - beta) * math.log(variance), *sizes)
-            guesses.append(dict(zip(self.names, values, strict=True)))
-        return guesses
+        betas = (0.9, 0.95, 0.98) if self._lags[2] else (0.0,)
+        return [
+            self._guess((1.0 - beta) * math.log(variance), alpha, gamma, beta)
+            for alpha, gamma, beta in product((0.1, 0.2, 0.35), (-0.1, 0.0), betas)
+        ]
 
     def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
         return {name: (0.0, 1.0) for name in self.names if name.startswith(("alpha", "gamma"))}
-
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        recent = paths.residuals[-MOST:], paths.variance[-1 - MOST : -1]
-        return simulate_egarch(self._terms, coefficients, *recent, shocks)
-
-    def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return egarch_series(self._terms, coefficients, shocks)
 
 
 class FIGARCH(VolatilityModel):
@@ -214,18 +208,14 @@ class FIGARCH(VolatilityModel):
     ('mu', 'omega', 'd', 'beta')
     """
 
-    filter: FigarchFilter
-
     def __init__(self, p: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = checked_orders(1, p=p, q=q)
-        self._terms = (p, q)
-        self.filter = FigarchFilter(p, q, LAGS)
+        self.filter = FigarchFilter(p, q, TRUNCATION)
+        self.orders = self._orders = (p, q)
         self.names = ("omega", *("phi",) * p, "d", *("beta",) * q)
         super().__init__(**options)
 
     def _dynamics(self) -> dict[Key, Transform]:
-        p, q = self._terms
-        return {"omega": Positive(), self.names[1:]: FigarchRegion(p, q)}
+        return {"omega": Positive(), self.names[1:]: FigarchRegion(*self._orders)}
 
     def coefficients(self, values: Mapping[str, Array]) -> Array:
         """What the filter takes: with the intercept of the sum over 1,000 lags for ω."""
@@ -246,22 +236,9 @@ class FIGARCH(VolatilityModel):
         return {"omega": (math.log(variance / 10.0), 5.0)}
 
     def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        squares = paths.residuals[-LAGS:] ** 2
-        return simulate_figarch(self._terms, coefficients, squares, startup.distant_square, shocks, LAGS)
+        squares = paths.residuals[-TRUNCATION:] ** 2
+        before = startup.distant_square
+        return simulate_figarch(self._orders, coefficients, squares, before, shocks, TRUNCATION)
 
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return figarch_series(self._terms, coefficients, shocks, truncation=LAGS)
-
-
-def checked_orders(most: int = MOST, /, **orders: int) -> tuple[int, ...]:
-    """Orders of 0 to ``most``."""
-    for name, order in orders.items():
-        if positive_integer(order, name, least=0) > most:
-            raise InvalidInputError(f"{name} must be at most {most}; got {order}")
-    return tuple(orders.values())
-
-
-def lag_names(p: int, o: int, q: int) -> tuple[str, ...]:
-    """The names of the coefficients by lag, as `arch` has them."""
-    orders = {"alpha": p, "gamma": o, "beta": q}
-    return tuple(f"{name}[{i}]" for name, order in orders.items() for i in range(1, order + 1))
+        return figarch_series(self._orders, coefficients, shocks, truncation=TRUNCATION)

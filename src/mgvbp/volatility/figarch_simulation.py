@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.volatility.simulation import BURN_IN, Paths, quietly, require_days, slack
+from mgvbp.volatility.simulation import BURN_IN, Future, quietly, require_days, slack
 
 
 @quietly
@@ -24,7 +23,7 @@ def simulate_figarch(
     presample: float | Array,
     shocks: Array,
     truncation: int = 1000,
-) -> Paths:
+) -> Future:
     """Continue ``h_t = ω + Σ_k λ_k e²_{t−k}``, ``e_t = √h_t z_t``, with the λ of `figarch_weights`.
 
     Parameters
@@ -53,7 +52,7 @@ def figarch_series(
     shocks: Array,
     burn_in: int = BURN_IN,
     truncation: int = 1000,
-) -> Paths:
+) -> Future:
     """A series from the beginning, as `garch_series`; e² is ``ω/(1 − Σλ)`` on all days before it."""
     require_days(shocks, burn_in)
     level = coefficients[0] / slack(np.sum(list(figarch_weights(orders, coefficients, truncation)), axis=0))

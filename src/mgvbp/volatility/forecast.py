@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats, positive_integer
+from mgvbp.core import Array, as_floats, positive_integer
 from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.simulation import quietly, standard_shocks

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_generator, one_of, positive_integer
+from mgvbp.core import Array, as_generator, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.fitting import fit
-from mgvbp.gaussian import Gaussian
-from mgvbp.models.har import NAMES
-from mgvbp.parameters import Parameters
-from mgvbp.problem import Prior
+from mgvbp.families import Gaussian
+from mgvbp.models import NAMES
+from mgvbp.problem import Parameters, Prior
+from mgvbp.run import fit
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility.har_likelihood import MONTH, WHAT, HARLikelihood, least_squares, onward
 from mgvbp.volatility.har_result import HARResult

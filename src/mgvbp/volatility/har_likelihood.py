@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mgvbp import models
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.models.har import LAGS, NAMES
-from mgvbp.parameters import Parameters
+from mgvbp.models import LAGS, NAMES
+from mgvbp.problem import Parameters
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility.maximum import MaximumLikelihood
 

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import private_figure
-from mgvbp.checks import as_floats, as_generator, positive_integer
+from mgvbp.core import Array, as_floats, as_generator, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.fitting import fit
-from mgvbp.models.har import lagged_means
+from mgvbp.models import lagged_means
+from mgvbp.plots.canvas import private_figure
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior
+from mgvbp.run import fit
 from mgvbp.volatility.estimates import Estimates
 from mgvbp.volatility.forecast import checked_probability
 from mgvbp.volatility.har_likelihood import MONTH, WHAT, HARLikelihood, least_squares, onward

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms import Real
 from mgvbp.volatility.risk import standard_log_density
 from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
-    from mgvbp.parameters import Parameters
+    from mgvbp.problem import Parameters
     from mgvbp.volatility.model import VolatilityModel
 
 LARGEST = 100.0

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from mgvbp._linalg import Array
-from mgvbp.parameters import Parameters
+from mgvbp.core import Array
+from mgvbp.problem import Parameters
 
 STEP = 1e-3
 """Of the central differences, in units of ``scale``: where their rounding error meets their bias."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import one_of, positive_integer
+from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
 
 

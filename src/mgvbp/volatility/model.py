@@ -8,21 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import one_of, positive_integer
-from mgvbp.gaussian import Gaussian
-from mgvbp.parameters import Key, Parameters
-from mgvbp.problem import Prior
+from mgvbp.core import Array, one_of, positive_integer
+from mgvbp.families import Gaussian
+from mgvbp.problem import Key, Parameters, Prior
 from mgvbp.transforms import Interval, Real, Transform
-from mgvbp.volatility.filters import Filter, Sample, StartUp, arch_startup, paper_startup
+from mgvbp.volatility.filters import Filter, FilterData, StartUp, arch_startup, paper_startup
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.means import Mean
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
 from mgvbp.volatility.series import Series, advise_on_scale
-from mgvbp.volatility.simulation import BURN_IN, standard_shocks
+from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
 
-Future = tuple[Array, Array]
-"""Variances and residuals of the days to come, each (H, S)."""
 NU = Interval(2.05, 500.0)
 """Degrees of freedom, with the bounds of `arch`."""
 TYPICAL_NU = 10.0
@@ -98,12 +94,12 @@ class VolatilityModel(ABC):
         """What the filter takes, (k, S), from the values of the parameters, each (S,)."""
         return np.array([values[name] for name in self.names])
 
-    def sample(self, y: Array, X: Array, reference: int) -> Sample:
+    def sample(self, y: Array, X: Array, reference: int) -> FilterData:
         """The data of the filter, with start-up values from the first ``reference`` rows."""
         m = np.linalg.lstsq(X[:reference], y[:reference])[0]
         residuals = y[:reference] - X[:reference] @ m
         startup = arch_startup if self.convention == "arch" else paper_startup
-        return Sample(y, X, startup(residuals))
+        return FilterData(y, X, startup(residuals))
 
     def likelihood(self, returns: Any) -> Likelihood:
         """The log-likelihood of ``returns`` as a function of draws of ψ, ready for `mgvbp.fit`."""

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from mgvbp._linalg import Array
-from mgvbp.canvas import BAND, CYCLE, GREY, LINE, finished, grid_of_axes, in_rows, one_axes, private_figure
-from mgvbp.optional import require
+from mgvbp.core import Array, require
+from mgvbp.plots.canvas import (
+    BAND,
+    CYCLE,
+    GREY,
+    LINE,
+    finished,
+    grid_of_axes,
+    in_rows,
+    one_axes,
+    private_figure,
+)
 from mgvbp.volatility.forecast import checked_probability
 from mgvbp.volatility.series import day_name
 

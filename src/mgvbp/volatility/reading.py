@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array, require
 from mgvbp.errors import InvalidInputError
-from mgvbp.optional import require
 from mgvbp.volatility.table import Table, read_table
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from mgvbp.checks import positive_integer
+from mgvbp.core import positive_integer, require
 from mgvbp.errors import InvalidInputError
-from mgvbp.optional import require
 from mgvbp.volatility.plots import (
     plot_forecast,
     plot_parameters,

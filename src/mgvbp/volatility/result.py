@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_generator, positive_integer
-from mgvbp.fitting import fit
+from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
+from mgvbp.run import fit
 from mgvbp.volatility.estimates import Estimates
 from mgvbp.volatility.forecast import Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
@@ -21,6 +20,7 @@ from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
 from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from mgvbp.volatility.model import VolatilityModel
@@ -139,6 +139,12 @@ class VolatilityResult(Estimates):
     def summary(self) -> str:
         """A table of the posterior and of maximum likelihood under a heading on the data and the run."""
         return self._summary(repr(self.model), self.returns, self.likelihood.n_obs, "returns")
+
+    def plot_volatility(self, ax: Axes | None = None, level: float = 0.9) -> Axes:
+        """Draw the conditional standard deviation of each day with its credible band."""
+        from mgvbp.volatility.plots import plot_volatility
+
+        return plot_volatility(self, ax, level)
 
     def plot(self, **options: Any) -> Figure:
         """A figure of the returns, the volatility with its band, the forecast and the residuals."""

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import LOG_2PI
+from mgvbp.families import LOG_2PI
 
 ROUNDS = 200
 """Bisection alone needs about 60, or twice that if it takes turns with Newton's method; that alone 3 to 8."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.risk import mixture_log_density

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning, warn_user
-from mgvbp.gaussian import frozen
+from mgvbp.families import frozen
 
 SCALES = (0.1, 10_000.0)
 """Variances outside of these get advice on the scale, as in `arch`."""

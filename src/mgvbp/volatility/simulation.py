@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats, as_generator, positive_integer
+from mgvbp.core import Array, as_floats, as_generator, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.filters.startup import MEAN_ABSOLUTE
 
@@ -22,7 +21,8 @@ BURN_IN = 1000
 """Days before a series that are dropped; a persistence of 0.99 has left 4e-5 of the start by then."""
 
 Orders = tuple[int, int, int]
-Paths = tuple[Array, Array]
+Future = tuple[Array, Array]
+"""Variances and residuals of the simulated days, each (H, ..., S)."""
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
@@ -62,7 +62,7 @@ def standard_shocks(
 @quietly
 def simulate_garch(
     orders: Orders, coefficients: Array, residuals: Array, variance: Array, shocks: Array
-) -> Paths:
+) -> Future:
     """Continue ``h_t = ω + Σ α_i e²_{t−i} + Σ γ_i e²_{t−i} 1[e_{t−i} < 0] + Σ β_i h_{t−i}``, ``e_t = √h_t z_t``.
 
     Parameters
@@ -91,7 +91,7 @@ def simulate_garch(
     return h, np.sqrt(h) * shocks
 
 
-def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Paths:
+def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Future:
     """A series from the beginning: `simulate_garch` without a past.
 
     The first ``max(orders)`` days have the unconditional variance ``ω/(1 − Σα − Σγ/2 − Σβ)``, which then is the
@@ -130,7 +130,7 @@ def _garch(
 @quietly
 def simulate_egarch(
     orders: Orders, coefficients: Array, residuals: Array, variance: Array, shocks: Array
-) -> Paths:
+) -> Future:
     """Continue ``log h_t = ω + Σ α_i (|z_{t−i}| − √(2/π)) + Σ γ_i z_{t−i} + Σ β_i log h_{t−i}``.
 
     The parameters and what is returned are those of `simulate_garch`.
@@ -147,7 +147,7 @@ def simulate_egarch(
     return np.exp(log_h), np.exp(0.5 * log_h) * shocks
 
 
-def egarch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Paths:
+def egarch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Future:
     """A series from the beginning, as `garch_series`; the first days have ``log h = ω/(1 − Σβ)``."""
     omega, _, _, beta = _parts(orders, coefficients)
     level = np.exp(omega / slack(beta.sum(axis=0)))
@@ -202,13 +202,13 @@ def require_days(shocks: Array, burn_in: int) -> None:
 
 
 def _series(
-    simulate: Callable[[Orders, Array, Array, Array, Array], Paths],
+    simulate: Callable[[Orders, Array, Array, Array, Array], Future],
     orders: Orders,
     coefficients: Array,
     level: Array,
     shocks: Array,
     burn_in: int,
-) -> Paths:
+) -> Future:
     """Days of the variance ``level`` (S,), as many as the recursion looks back, then the recursion."""
     require_days(shocks, burn_in)
     lags = max(orders)

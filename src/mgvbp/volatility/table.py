@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError
 
 MISSING = frozenset({"", ".", "-", "na", "n/a", "nan", "null", "none"})

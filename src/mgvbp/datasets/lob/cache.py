@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from mgvbp.core.storage import DAMAGE
 from mgvbp.datasets.download import Progress
 from mgvbp.datasets.files import cache_directory
 from mgvbp.datasets.lob.layout import Features, Labels
 from mgvbp.datasets.lob.text import read_text
 from mgvbp.errors import DataUnavailableError
-from mgvbp.storage import DAMAGE
 
 VERSION = 1
 CHUNK = 2**20

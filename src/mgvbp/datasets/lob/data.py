@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.datasets.lob.layout import CLASS_NAMES, FEATURE_NAMES, Features, Indices, Labels, horizon_column
 from mgvbp.datasets.lob.windows import Windows
 

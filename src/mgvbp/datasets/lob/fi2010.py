@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from mgvbp.checks import one_of, positive_integer, true_or_false
+from mgvbp.core import one_of, positive_integer, true_or_false
 from mgvbp.datasets.download import Progress
 from mgvbp.datasets.files import VARIABLE
 from mgvbp.datasets.lob.cache import open_compact

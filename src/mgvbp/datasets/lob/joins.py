@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.checks import positive_number
+from mgvbp.core import positive_number
 from mgvbp.datasets.lob.layout import ASK, BID, Features, Indices
 from mgvbp.errors import InvalidInputError
 

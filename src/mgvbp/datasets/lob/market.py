@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.datasets.lob.layout import EVENTS_PER_ROW, HORIZONS
 
 FLOW_MEMORY = 0.2

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_generator, positive_integer
+from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.datasets.lob import market
 from mgvbp.datasets.lob.data import LOB, Books
 from mgvbp.datasets.lob.layout import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.datasets.download import Progress
 from mgvbp.datasets.lob.layout import CLASS_NAMES, FEATURE_NAMES, FILE_ROWS, FIRST_LABEL_ROW, Features, Labels
 from mgvbp.errors import FileFormatError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mgvbp.checks import positive_integer
+from mgvbp.core import positive_integer
 from mgvbp.datasets.lob.layout import Features, Indices
 
 STEPS = 10

@@ -4,7 +4,7 @@ from mgvbp.volatility.filters.base import Filter
 from mgvbp.volatility.filters.egarch import EgarchFilter
 from mgvbp.volatility.filters.figarch import FigarchFilter
 from mgvbp.volatility.filters.garch import GarchFilter
-from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.startup import StartUp, arch_startup, paper_startup
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "FigarchFilter",
     "Filter",
     "GarchFilter",
-    "Sample",
+    "FilterData",
     "StartUp",
     "arch_startup",
     "paper_startup",

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
+from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.gaussian import LOG_2PI
+from mgvbp.families import LOG_2PI
 from mgvbp.volatility.filters.lanes import LANES, Flags
-from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.score import score
 
 THREADED = 2**22
@@ -34,11 +33,11 @@ class Filter(ABC):
     """The number of coefficients k."""
 
     @abstractmethod
-    def _rows(self, sample: Sample, coefficients: Array) -> Array:
+    def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         """What the kernel wants to know of each draw, (R, S), from the coefficients (k, S)."""
 
     @abstractmethod
-    def _fill(self, sample: Sample, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
+    def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
         """Write the variances of a block to ``h`` (T + 1, LANES), and which draws left the window (LANES,).
 
         ``mean`` is (m, LANES) and ``rows`` (R, LANES).
@@ -46,7 +45,7 @@ class Filter(ABC):
 
     def log_likelihood(
         self,
-        sample: Sample,
+        sample: FilterData,
         mean: ArrayLike,
         coefficients: ArrayLike,
         nu: ArrayLike | None = None,
@@ -56,7 +55,7 @@ class Filter(ABC):
 
         Parameters
         ----------
-        sample : Sample
+        sample : FilterData
             Of T days with m regressors.
         mean : array_like of shape (m, S)
             Coefficients of the regressors.
@@ -94,7 +93,7 @@ class Filter(ABC):
             constant = gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(np.pi * (freedom - 2.0))
             return np.asarray(days * constant - 0.5 * logs - half * terms)
 
-    def variance(self, sample: Sample, mean: ArrayLike, coefficients: ArrayLike) -> Array:
+    def variance(self, sample: FilterData, mean: ArrayLike, coefficients: ArrayLike) -> Array:
         """The conditional variances of each draw, (T + 1, S): every day's, and at last tomorrow's.
 
         Safeguards apply to the days of the sample, not to tomorrow's variance.
@@ -104,7 +103,7 @@ class Filter(ABC):
 
     def _over_blocks(
         self,
-        sample: Sample,
+        sample: FilterData,
         mean: Array,
         coefficients: Array,
         result: Callable[[int, Array, Array, Flags], Array],
@@ -127,7 +126,7 @@ class Filter(ABC):
             results = [work(block) for block in range(len(rows))]
         return np.concatenate(results, axis=1)[:, :draws]
 
-    def _checked(self, sample: Sample, mean: ArrayLike, coefficients: ArrayLike) -> tuple[Array, Array]:
+    def _checked(self, sample: FilterData, mean: ArrayLike, coefficients: ArrayLike) -> tuple[Array, Array]:
         # entries may be non-finite: such a draw gets a non-finite value
         means, values = np.asarray(mean, dtype=np.float64), np.asarray(coefficients, dtype=np.float64)
         if values.ndim != 2 or len(values) != self.size or not values.shape[1]:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.volatility.filters.base import Filter
 from mgvbp.volatility.filters.lanes import (
     LANES,
@@ -24,8 +24,8 @@ from mgvbp.volatility.filters.lanes import (
     residual,
     residuals_of_day,
 )
-from mgvbp.volatility.filters.orders import checked_orders, two_lags
-from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.orders import by_lag, checked_lags
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.startup import LOG_LARGEST, MEAN_ABSOLUTE
 
 LOWEST, HIGHEST = WINDOW
@@ -48,20 +48,20 @@ class EgarchFilter(Filter):
 
     Examples
     --------
-    >>> from mgvbp.volatility.filters import Sample, paper_startup
+    >>> from mgvbp.volatility.filters import FilterData, paper_startup
     >>> returns = np.array([1.0, -2.0])
-    >>> sample = Sample(returns, np.empty((2, 0)), paper_startup(returns))
+    >>> sample = FilterData(returns, np.empty((2, 0)), paper_startup(returns))
     >>> EgarchFilter(1, 0, 1).variance(sample, np.empty((0, 1)), [[0.1], [0.2], [0.5]]).T.round(4)
     array([[1.337 , 1.2951, 1.5238]])
     """
 
     def __init__(self, p: int, o: int, q: int) -> None:
-        self.orders = checked_orders(p, o, q)
+        self.orders = checked_lags(p, o, q)
         self.size = 1 + p + o + q
 
-    def _rows(self, sample: Sample, coefficients: Array) -> Array:
+    def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         start = sample.startup
-        alpha, gamma, beta = two_lags(coefficients, self.orders)
+        alpha, gamma, beta = by_lag(coefficients, self.orders)
         owed = alpha * start.surprise + beta * start.log_variance
         constant = coefficients[0] - MEAN_ABSOLUTE * (alpha[0] + alpha[1])  # has all of the √(2/π)
         return np.stack([
@@ -69,7 +69,7 @@ class EgarchFilter(Filter):
             owed[1] + MEAN_ABSOLUTE * alpha[1], alpha[1], gamma[1], beta[1],
         ])  # fmt: skip
 
-    def _fill(self, sample: Sample, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
+    def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
         start, two = sample.startup, max(self.orders) == 2
         egarch(sample.y, sample.X, mean, rows, start.log_bounds, start.log_overflow, two, h, plainly)
 

@@ -22,17 +22,16 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.fft import irfft, next_fast_len, rfft
 
-from mgvbp._linalg import Array
-from mgvbp.checks import positive_integer
-from mgvbp.errors import InvalidInputError
+from mgvbp.core import Array, positive_integer
 from mgvbp.volatility.filters.base import Filter
 from mgvbp.volatility.filters.garch import bounded
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residuals_of_day
-from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.orders import checked_orders
+from mgvbp.volatility.filters.data import FilterData
 
 LOWEST, HIGHEST = WINDOW
 DEGREES = 24
-BASES: WeakKeyDictionary[Sample, dict[int, Array]] = WeakKeyDictionary()
+BASES: WeakKeyDictionary[FilterData, dict[int, Array]] = WeakKeyDictionary()
 """What `long_memory` returned for each sample and truncation, as long as the sample lives."""
 
 
@@ -49,21 +48,20 @@ class FigarchFilter(Filter):
 
     Examples
     --------
-    >>> from mgvbp.volatility.filters import Sample, paper_startup
+    >>> from mgvbp.volatility.filters import FilterData, paper_startup
     >>> returns = np.array([1.0, -2.0])
-    >>> sample = Sample(returns, np.empty((2, 0)), paper_startup(returns))
+    >>> sample = FilterData(returns, np.empty((2, 0)), paper_startup(returns))
     >>> FigarchFilter(0, 0, truncation=2).variance(sample, np.empty((0, 1)), [[0.1], [0.4]]).T.round(4)
     array([[0.36, 0.56, 1.82]])
     """
 
     def __init__(self, p: int, q: int, truncation: int = 1000) -> None:
-        self.orders = (positive_integer(p, "p", 0), positive_integer(q, "q", 0))
-        if max(self.orders) > 1:
-            raise InvalidInputError(f"p and q must be 0 or 1; got {self.orders}")
+        checked_orders(1, p=p, q=q)
+        self.orders = (p, q)
         self.truncation = positive_integer(truncation, "truncation")
         self.size = 2 + p + q
 
-    def _rows(self, sample: Sample, coefficients: Array) -> Array:
+    def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         p, q = self.orders
         zeros = np.zeros(coefficients.shape[1])
         bases = BASES.setdefault(sample, {})
@@ -73,7 +71,7 @@ class FigarchFilter(Filter):
             coefficients[0], coefficients[1] if p else zeros, coefficients[1 + p], coefficients[-1] if q else zeros,
         ])  # fmt: skip
 
-    def _fill(self, sample: Sample, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
+    def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
         start = sample.startup
         with np.errstate(all="ignore"):
             v = BASES[sample][self.truncation] @ long_memory_weights(rows[2], mean)
@@ -82,7 +80,7 @@ class FigarchFilter(Filter):
         )
 
 
-def long_memory(sample: Sample, truncation: int) -> Array:
+def long_memory(sample: FilterData, truncation: int) -> Array:
     """The data's part of v_t on days 0 to T: (T + 1, pairs × DEGREES).
 
     A pair is one of the products that make up ``e² = (y − Xb)²``, in the order of `pairs`. Squares before the

@@ -14,11 +14,11 @@ import math
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.volatility.filters.base import Filter
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residual, residuals_of_day
-from mgvbp.volatility.filters.orders import checked_orders, two_lags
-from mgvbp.volatility.filters.sample import Sample
+from mgvbp.volatility.filters.orders import by_lag, checked_lags
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.startup import LARGEST
 
 LOWEST, HIGHEST = WINDOW
@@ -34,27 +34,27 @@ class GarchFilter(Filter):
 
     Examples
     --------
-    >>> from mgvbp.volatility.filters import Sample, paper_startup
+    >>> from mgvbp.volatility.filters import FilterData, paper_startup
     >>> returns = np.array([1.0, -2.0])
-    >>> sample = Sample(returns, np.empty((2, 0)), paper_startup(returns))
+    >>> sample = FilterData(returns, np.empty((2, 0)), paper_startup(returns))
     >>> GarchFilter(1, 0, 1).variance(sample, np.empty((0, 1)), [[0.1], [0.2], [0.5]]).T
     array([[0.95  , 0.775 , 1.2875]])
     """
 
     def __init__(self, p: int, o: int, q: int) -> None:
-        self.orders = checked_orders(p, o, q)
+        self.orders = checked_lags(p, o, q)
         self.size = 1 + p + o + q
 
-    def _rows(self, sample: Sample, coefficients: Array) -> Array:
+    def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         start = sample.startup
-        alpha, gamma, beta = two_lags(coefficients, self.orders)
+        alpha, gamma, beta = by_lag(coefficients, self.orders)
         owed = alpha * start.square + gamma * start.negative_square + beta * start.variance
         return np.stack([
             coefficients[0] + owed[0] + owed[1], coefficients[0], alpha[0], alpha[0] + gamma[0], beta[0],
             owed[1], alpha[1], alpha[1] + gamma[1], beta[1],
         ])  # fmt: skip
 
-    def _fill(self, sample: Sample, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
+    def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
         garch(sample.y, sample.X, mean, rows, sample.startup.bounds, max(self.orders) == 2, h, plainly)
 
 

@@ -19,7 +19,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 
 LANES = 32
 """Draws of a block: enough to hide the latency of a day, few enough that 1,700 days stay in the L2 cache."""

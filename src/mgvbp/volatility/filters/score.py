@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from mgvbp._linalg import Array
+from mgvbp.core import Array
 from mgvbp.volatility.filters.lanes import (
     LANES,
     Flags,

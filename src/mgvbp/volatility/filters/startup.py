@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp._linalg import Array
-from mgvbp.checks import as_floats
+from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
 
 MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 """E|z| of a standard normal z; EGARCH subtracts it whatever the errors' distribution, as `arch` does."""
-DECAY, WINDOW = 0.94, 75
-"""The weights 0.94^t of the first 75 days, from which arch casts back."""
+DECAY, BACKCAST_DAYS = 0.94, 75
+"""`arch` starts from a mean of the first 75 squares, with the weights 0.94^t."""
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 LOG_LARGEST = math.log(LARGEST)
 
@@ -70,7 +69,7 @@ def arch_startup(residuals: ArrayLike) -> StartUp:
     squares = checked_series(residuals, "residuals") ** 2
     if not squares.any():
         raise InvalidInputError("the residuals are all zero: there is no variance to start from")
-    weights = DECAY ** np.arange(min(WINDOW, len(squares)))
+    weights = DECAY ** np.arange(min(BACKCAST_DAYS, len(squares)))
     backcast = float(squares[: len(weights)] @ weights / weights.sum())
     smooth = np.empty(len(squares))
     smooth[0] = backcast

@@ -1,0 +1,161 @@
+r"""The search with gradients: climb, see the curvature, then leap, refine and verify (`rules`).
+
+1. *Ascent* (`ascent`) from the initial mean, until a step promises less than about d/4 nats.
+2. *Curvature*: a few narrow draws there show the Hessian, and so Laplace's approximation (`laplace`).
+3. *Survey* it. Where the surface misses much, the mode is no place for a Gaussian (in a funnel, or a hierarchy
+   whose groups are nearly equal): *retreat* to the initial Gaussian, with standard deviations halved until its
+   surface predicts what is there. Near enough any density is quadratic.
+4. *Leap*, *refine* and *verify* as every search does, on surfaces that gradients give (`gradient_surface`): these
+   need about 1.3 draws a parameter instead of a coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mgvbp.auto import constants
+from mgvbp.auto.ascent import Ascent, Point
+from mgvbp.auto.laplace import laplace, narrow, place
+from mgvbp.auto.leap import Leap
+from mgvbp.auto.rules import Rules
+from mgvbp.auto.state import Phase, SearchState
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.errors import DivergenceError, InvalidInputError
+from mgvbp.families import Family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
+from mgvbp.surfaces.archive import Archive, View
+from mgvbp.surfaces.gradient_surface import fit_gradients
+from mgvbp.surfaces.surface import Surface
+
+
+class ByGradients(Rules):
+    """Decisions of a search that is told gradients too, where the prior has ``grad_log_density``.
+
+    A value with its gradient is one evaluation, of which by default there are at most 100 (d + 10).
+    """
+
+    needs_gradients = True
+    first_phase = Phase.ASCENT
+
+    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
+        super().__init__(family, prior, tol)
+        count = self.dim + 1
+        self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self.fastest_growth = constants.GROWTH_BY_GRADIENTS
+        self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
+        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 100 * (self.dim + 10)
+
+    def _paired(self, state: SearchState) -> bool:
+        return self.dim > constants.PAIRED_ABOVE and state.phase in (Phase.REFINE, Phase.VERIFY)
+
+    def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
+        if isinstance(state.far, Ascent):
+            return place(state.first, state.far.ask())[None]
+        if not state.iteration:
+            return place(state.first, np.zeros(self.dim))[None]
+        q = self._proposal(state)
+        if not self._paired(state):
+            return q.sample(count, rng)
+        half = rng.standard_normal((-(-count // 2), self.dim))
+        eps = np.stack([half, -half], axis=1).reshape(-1, self.dim)[:count]
+        return q.mean + q.family.from_frame(q.factor, eps)
+
+    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
+        if gradients is None:
+            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
+        density = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
+        slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
+        return density, slopes
+
+    def _taken(
+        self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
+    ) -> SearchState:
+        values, gradients = evaluated
+        told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
+        if state.phase is Phase.ASCENT:
+            return self._ascended(told, theta, finite, values, gradients)
+        source, paired = self._proposal(state), self._paired(state)
+        return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
+
+    def _fit(self, archive: Archive, view: View) -> Surface | None:
+        return fit_gradients(view, archive.values, archive.gradients, archive.groups, self.tol)
+
+    def _gained(
+        self, state: SearchState, leap: Leap, view: View, after: Surface | None
+    ) -> tuple[SearchState, float, float]:
+        before, overlap = state.surface, 0.0
+        assert before is not None
+        if state.fresh:  # both bounds from the same draws: where these overlap the errors cancel
+            before = self._fit(state.archive, state.archive.view(state.q)) or before
+            state, overlap = replace(state, surface=before), math.sqrt(min(1.0, leap.kl))
+        if after is None:
+            return state, -math.inf, 0.0
+        se = overlap * math.hypot(before.lower_bound_se, after.lower_bound_se)
+        # a bound known no better than the gain, on a surface that misses much, is a guess
+        guess = after.poor and after.lower_bound_se > 0.25 * leap.gain
+        return state, -math.inf if guess else after.lower_bound - before.lower_bound, se
+
+    def _misleading(self, state: SearchState, surface: Surface) -> bool:
+        return surface.poor and state.phase in (Phase.HESSIAN, Phase.SURVEY)
+
+    def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
+        if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
+            return self._begun_anew(state, laplace(surface, state.scale))
+        return super()._settled(state, surface)
+
+    def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
+        """Old draws are not enough to judge a new q where the target is far from Gaussian."""
+        fresh = surface.rest > constants.FAR_FROM_GAUSSIAN and leap.gain > constants.CONFIDENCE * self.tol
+        state = super()._trying(state, leap, surface)
+        return replace(state, fresh=fresh, want=self.least if fresh else 0)
+
+    def _num_fresh(self, rest: float) -> int:
+        return max(20, self.dim + 1) if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+
+    # --- to where a Gaussian may be ---------------------------------------------------------------
+
+    def _ascended(
+        self, state: SearchState, theta: Array, finite: NDArray[np.bool_], values: Array, gradients: Array
+    ) -> SearchState:
+        """Take the next step of the ascent, which begins at the mean or, if it must, at the best of some draws."""
+        first, d = state.first, self.dim
+        ascent = state.far if isinstance(state.far, Ascent) else None
+        slopes = first.family.solve(first.factor, gradients)
+        if ascent is not None:
+            ascent = ascent.tell(float(values[0]), slopes[0])
+        elif finite.any():
+            best = int(np.argmax(np.where(finite, values, -np.inf)))
+            x = first.family.to_frame(first.factor, theta[best] - first.mean)
+            start = Point(x, float(values[best]), slopes[best])
+            ascent = Ascent.start(start, promise=constants.PROMISE * d + 0.5, budget=5 * (d + 10))
+        elif state.iteration > 1:
+            raise DivergenceError(
+                f"all {state.n_evaluations} draws so far have non-finite values or gradients: start where the "
+                "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
+                theta,
+            )
+        if ascent is None or not ascent.arrived:
+            return replace(state, far=ascent)
+        q, scale = narrow(first, ascent)
+        return replace(state, q=q, scale=scale, far=None, phase=Phase.HESSIAN)
+
+    def _escaped(self, state: SearchState) -> SearchState:
+        """A surface here would mislead: from the initial Gaussian on, with half the standard deviations each time."""
+        if state.escapes == constants.MOST_RETREATS:
+            return replace(state, ending=Ending.of(Outcome.NO_REGION))
+        if state.escapes == 0 and state.q is not state.first:
+            q = state.first
+        else:
+            archive = state.archive
+            weights = archive.view(state.q).weights
+            best = int(np.argmax(np.where(weights > 0.0, archive.values, -np.inf)))
+            keeps = state.escapes < constants.ABOUT_THE_MEAN or not np.isfinite(archive.values[best])
+            mean = state.q.mean if keeps else archive.theta[best].copy()
+            q = Gaussian.from_factor(mean, 2.0 * state.q.factor, self.family)
+        return self._begun_anew(replace(state, escapes=state.escapes + 1), q)

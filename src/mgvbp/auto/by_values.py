@@ -1,0 +1,174 @@
+r"""The search by values alone.
+
+1. *Survey* q with about 1.3 draws per coefficient of a quadratic, and fit the surface.
+2. *Evolve* where the surface misses much of what there is: CMA-ES goes on until a Gaussian may fit (`evolution`).
+3. *Leap*, *refine* and *verify* as every search does (`rules`). A surface that predicts nearly everything
+   (leave-one-out) is followed further than the trust radius.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mgvbp.auto import constants
+from mgvbp.auto.evolution import Evolution, moments, project, strategy
+from mgvbp.auto.leap import Leap
+from mgvbp.auto.rules import Rules
+from mgvbp.auto.state import Phase, SearchState
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.errors import DivergenceError, InvalidInputError
+from mgvbp.families import Family, Full
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import Prior, checked_values, log_prior
+from mgvbp.surfaces.archive import Archive, View, equal_view
+from mgvbp.surfaces.surface import Surface, fit_surface
+
+
+class ByValues(Rules):
+    """Decisions of a search that is told values alone; it gives up after 100 draws per coefficient, and 3000."""
+
+    needs_gradients = False
+    first_phase = Phase.SURVEY
+
+    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
+        super().__init__(family, prior, tol)
+        full = Full(self.dim)
+        self._basis = full if full.num_monomials <= constants.FULL_QUADRATIC else family
+        count = self._basis.num_monomials
+        self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self.fastest_growth, self.least_gain = constants.GROWTH_BY_VALUES, constants.LEAST_GAIN_BY_VALUES
+        self.enough, self.most = max(30.0, constants.CERTIFYING * count), 100 * count + 3000
+
+    def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
+        if isinstance(state.far, Evolution):
+            return state.far.draw(rng)
+        return self._proposal(state).sample(count, rng)
+
+    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
+        if gradients is not None:
+            raise InvalidInputError(
+                "this search takes values alone: begin it with a Problem that has a gradient"
+            )
+        return (checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta),)
+
+    def _taken(
+        self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
+    ) -> SearchState:
+        (values,) = evaluated
+        count, archive = state.n_evaluations + len(theta), state.archive
+        if not np.isfinite(archive.values.max(initial=-np.inf)) and not finite.any():
+            raise DivergenceError(
+                f"all {count} draws so far have non-finite values (nan or inf): start where the "
+                "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
+                theta,
+            )
+        told = replace(state, iteration=state.iteration + 1, n_evaluations=count)
+        if isinstance(state.far, Evolution):
+            return self._evolved(told, state.far, theta, values, self._generator(state))
+        return replace(told, archive=archive.add(self._proposal(state), theta, values))
+
+    def _fit(self, archive: Archive, view: View, *, clipped: bool = False) -> Surface | None:
+        """The surface of a view; where it predicts little, or if asked, of values clipped from below.
+
+        A few values far below the others are all that least squares would see; raised to a floor they still
+        say which way is down.
+        """
+        values, tol = archive.values, self.tol
+        surface = None if clipped else fit_surface(view, self._basis, values, tol)
+        if surface is not None and not surface.poor:
+            return surface
+        floor = values.max() - constants.FLOOR * (0.5 * self.dim + 1.0)
+        raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
+        alternative = fit_surface(view, self._basis, raised, tol)
+        if alternative is None:
+            return surface
+        # where all is raised to the floor the surface is flat, which must not pass for a wide posterior
+        eigenvalues, U = np.linalg.eigh(alternative.G)
+        contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
+        return replace(alternative, clipped=True, G=contracting)
+
+    def _gained(
+        self, state: SearchState, leap: Leap, view: View, after: Surface | None
+    ) -> tuple[SearchState, float, float]:
+        before = state.surface
+        assert before is not None
+        if after and before.clipped and not after.clipped:
+            after = self._fit(state.archive, view, clipped=True)
+        if after is None:
+            return state, -math.inf, 0.0
+        # without fresh draws both bounds come from the same draws, and their errors cancel
+        se = math.hypot(before.lower_bound_se, after.lower_bound_se) if state.fresh else 0.0
+        return state, after.lower_bound - before.lower_bound, se
+
+    def _misleading(self, state: SearchState, surface: Surface) -> bool:
+        return surface.clipped and state.phase is Phase.SURVEY and state.escapes == 0
+
+    def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
+        if (
+            surface.clipped
+            and state.blurred == constants.MOST_BLURRED
+            and state.escapes < constants.MOST_EVOLUTIONS
+        ):
+            return self._escaped(state)
+        blurred = state.blurred + 1 if surface.clipped else 0
+        return super()._concluded(replace(state, blurred=blurred), surface, leap)
+
+    def _num_fresh(self, rest: float) -> int:
+        count = self._basis.num_monomials
+        return max(20, count // 3 if rest < constants.FAR_FROM_GAUSSIAN else count)
+
+    # --- evolution --------------------------------------------------------------------------------
+
+    def _escaped(self, state: SearchState) -> SearchState:
+        """Begin to evolve."""
+        if state.escapes == constants.MOST_EVOLUTIONS:
+            return replace(state, ending=Ending.of(Outcome.NO_REGION))
+        values = state.archive.values
+        best = int(np.argmax(values))
+        mean = state.archive.theta[best] if np.isfinite(values[best]) else state.q.mean
+        memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
+        return replace(
+            state,
+            far=Evolution.start(state.q, mean, memory),
+            escapes=state.escapes + 1,
+            phase=Phase.EVOLVE,
+            surface=None,
+            leap=None,
+            blurred=0,
+        )
+
+    def _evolved(
+        self, state: SearchState, evolution: Evolution, theta: Array, values: Array, rng: np.random.Generator
+    ) -> SearchState:
+        """Take the values of a generation; survey where it ends, if it does."""
+        complete = len(values) == evolution.size
+        if complete:
+            evolution = evolution.tell(theta, np.where(np.isfinite(values), values, -np.inf), rng)
+        if not complete or state.room <= 0 or evolution.arrived:
+            q = project(evolution.gaussian, self.family)
+        elif (predictable := self._predictable(evolution)) is not None:
+            q = predictable
+        else:
+            return replace(state, far=evolution)
+        archive = Archive.empty(self.dim)
+        for generation in evolution.last(2 * self.least):
+            archive = archive.add(*generation)
+        return self._begun_anew(replace(state, far=None, archive=archive), q)
+
+    def _predictable(self, evolution: Evolution) -> Gaussian | None:
+        """The Gaussian with the moments of the last generations, if a surface there predicts their values."""
+        recent = evolution.last(self.least)
+        if sum(len(generation.values) for generation in recent) < self.least:
+            return None
+        theta = np.concatenate([generation.theta for generation in recent])
+        values = np.concatenate([generation.values for generation in recent])
+        if not np.isfinite(values).all():
+            return None
+        q = moments(theta, self.family)
+        surface = fit_surface(equal_view(q, theta), self._basis, values, math.inf)
+        return q if surface is not None and not surface.poor else None

@@ -1,0 +1,121 @@
+"""The numbers that `auto` decides by.
+
+``python benchmarks/constants.py`` halves and doubles each number, fits the zoo's small targets again and prints how
+many fits are within 0.05 nats of the optimum and how many certificates are false. It also prints the queries and the
+search's own time, relative to the values below; docs/constants.md has the table. Most numbers were chosen by such
+runs. The others were chosen by an argument, which stands beside the number.
+"""
+
+# --- leaps ----------------------------------------------------------------------------------------------
+
+FIRST_RADIUS = 0.5
+"""Trust radius of the first leap, in nats per parameter (plus one nat in all): the leap may move every coordinate by
+about one standard deviation."""
+ACCEPTED = 0.1
+"""Share of the promised gain that a leap must bring to be kept."""
+DOUBT = 0.3
+"""Largest share of the promised gain that a leap may fall short of `ACCEPTED` because of noise and still be kept."""
+GOOD = 0.5
+"""The radius grows after a leap that gained more than this share of its promise and used more than this share of the
+radius."""
+WIDENING = 3.0
+"""Factor on the radius after a good leap."""
+NARROWING = 0.25
+"""Radius after a leap that failed, in units of the KL divergence of that leap."""
+SMALLEST_RADIUS = 1e-4
+"""Radius, in nats, below which a failed leap is blamed on noise, so that more draws are made."""
+RESTORED_RADIUS = 0.1
+"""Smallest radius, in nats, once more draws have been made."""
+MOST_FAILURES = 4
+"""Failed leaps in a row that a poor surface may cause; after one more the search looks for another region."""
+MORE_DRAWS = 1.5
+"""Factor on the number of effective draws after a leap that failed because of noise."""
+REUSED = 0.5
+"""Effective draws that suffice to judge a leap, as a share of those of the last surface."""
+PREDICTED = 0.99
+"""A surface that predicts more than this share of the variance may be followed beyond the radius."""
+SMALL_RESIDUAL = 0.3
+"""A surface whose residuals have a smaller standard deviation, in nats, may be followed beyond the radius as well."""
+MISS = 3.0
+"""Beyond the radius, the most that a surface may be wrong by, in units of the gain that it promises."""
+WIDEST = 1e9
+"""A standard deviation that has grown by more than this factor is taken for infinite: the density is improper."""
+
+# --- draws ----------------------------------------------------------------------------------------------
+
+DRAWS_PER_COEFFICIENT = 1.3
+"""Draws for a first surface, per coefficient: few, but enough that some are left to show its residuals."""
+CERTIFYING = 2.0
+"""Fewest effective draws for a certificate. By values this is their number per coefficient; by gradients, their number
+per parameter is twice this."""
+MOST_FILLS = 6
+"""Batches that may try to reach an effective sample size; after them the search goes on with the draws it has."""
+MOST_DECISIONS = 50
+"""Decisions that may be taken on the same draws. More would mean that the search goes round in circles, so new draws
+are asked for."""
+PAIRED_ABOVE = 16
+"""With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
+noise than pairs do."""
+
+# --- the end --------------------------------------------------------------------------------------------
+
+CONFIDENCE = 2.0
+"""A gap is taken for noise if it exceeds the mean of the noise by fewer standard deviations than this."""
+GROWTH_BY_VALUES = 1.2
+"""Largest factor by which the effective draws grow before the noise is estimated again, in a search by values."""
+GROWTH_BY_GRADIENTS = 1.3
+"""The same factor in a search by gradients."""
+LEAST_GAIN_BY_VALUES = 0.05
+"""Gain, in units of the tolerance, below which a leap is not worth its draws, in a search by values."""
+LEAST_GAIN_BY_GRADIENTS = 0.2
+"""The same gain in a search by gradients."""
+FAR_FROM_GAUSSIAN = 0.5
+"""A target is far from Gaussian if a quadratic misses this many nats of it (standard deviation). More draws are made
+then before a result is believed."""
+STILL_SEEN = 0.8
+"""A verification made before polishing still counts if more than this share of the effective draws is left after it."""
+MOST_LEAPS = 12
+"""Most leaps that one polishing makes."""
+MOST_POLISHED = 60_000
+"""Draws, summed over the leaps of one polishing, that its surfaces may be fitted to: a surface of very many draws
+takes seconds."""
+REMEMBERED_LEAPS = 5
+"""Earlier leaps that Anderson's acceleration combines."""
+POLISHED_SHARE = 0.5
+"""Polishing stops where less than this share of the effective draws is left: further away the draws say little."""
+
+# --- far away -------------------------------------------------------------------------------------------
+
+MOST_EVOLUTIONS = 3
+"""How often evolution looks for another region before the search gives up."""
+MOST_BLURRED = 1
+"""How often a surface whose low values were raised is refined before evolution takes over."""
+FLOOR = 10.0
+"""Where a surface predicts little, lower values are raised to a floor, which is this many times d/2 + 1 nats below the
+best value."""
+SPREAD = 1.5
+"""Evolution has arrived when the best of its last values is less than this above their median, in units of d/2 + 1
+nats. The values of draws from a Gaussian spread about as much."""
+PROMISE = 0.25
+"""An ascent has arrived when its next step promises fewer nats per parameter than this (plus half a nat in all)."""
+NARROW = 0.3
+"""Standard deviation of the draws that show the curvature, in units of the standard deviation that belongs to the
+largest curvature met by the ascent."""
+MOST_RETREATS = 16
+"""How often, with gradients, a narrower Gaussian is tried before the search gives up."""
+ABOUT_THE_MEAN = 4
+"""Retreats that keep the mean; later ones are centred at the best draw."""
+
+# --- several starts, and what is affordable -------------------------------------------------------------
+
+SCREENING_GAP = 0.5
+"""A start is compared with the others once it is expected to be fewer nats than this below its optimum."""
+DIFFERENT = 3.0
+"""Two optima are different if their means are further apart than this many posterior standard deviations in some
+coordinate."""
+FULL_QUADRATIC = 900
+"""A full quadratic with at most this many coefficients (d = 40) is fitted whatever the family is."""
+MOST_COEFFICIENTS = 1000
+"""Coefficients beyond which a surface costs too many draws: the largest d is 43 if full, 499 if diagonal."""
+MOST_PARAMETERS = 500
+"""Parameters beyond which a search costs too much even with gradients: it takes some tens of them per parameter."""

@@ -1,0 +1,315 @@
+r"""What every search decides: leap on quadratic surfaces, refine until certain, verify, certify.
+
+*Leap* to the best point of the surface within a trust radius (KL divergence in nats), and look at the surface
+there. A leap that gains at least a tenth of what was promised is kept; the radius grows when leaps succeed
+and shrinks when they fail. *Refine* once the gradient is inside its noise: more draws, until the noise itself is
+below the tolerance. *Verify* with some fresh draws at the end, which no decision has depended on.
+
+Certificate: to second order the bound of a nearly Gaussian target is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below
+its maximum. At the end the gradient of the surface is zero and what is left is its error, whose covariance the
+regression gives: ``gap`` is the mean of that expression over the error, ``gap_se`` its standard deviation. Far from
+Gaussian the optimum of the draws at hand is looked for (`polish`), and both are stretched by how much more than
+promised that gains.
+
+Every function takes a state and returns another; none of them changes anything.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mgvbp.auto import constants
+from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.polish import polish
+from mgvbp.auto.state import Phase, SearchState
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.families import Family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.methods.optimizer import STREAM, Info
+from mgvbp.problem.problem import Prior
+from mgvbp.surfaces.archive import Archive, View
+from mgvbp.surfaces.surface import Surface
+
+
+class Rules(ABC):
+    """The decisions of a search, as functions of its state.
+
+    Parameters
+    ----------
+    family : Family
+    prior : Prior or None
+        What is added to the values that the search is told.
+    tol : float
+        Nats below the optimum that are good enough.
+    """
+
+    needs_gradients: ClassVar[bool]
+    first_phase: ClassVar[Phase]
+
+    fastest_growth: float
+    """Most by which the effective sample size grows before the noise is looked at again."""
+    least_gain: float
+    """Gain, in units of the tolerance, below which a leap is not worth its draws."""
+    least: int
+    """Draws for a surface."""
+    enough: float
+    """Effective draws for a certificate."""
+    most: int
+    """Evaluations after which to give up, unless the user says otherwise."""
+
+    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
+        self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
+        self.first_radius = constants.FIRST_RADIUS * self.dim + 1.0
+
+    def start(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> SearchState:
+        """Begin at ``q``."""
+        return SearchState(
+            key=key,
+            first=q,
+            q=q,
+            archive=Archive.empty(self.dim),
+            phase=self.first_phase,
+            radius=self.first_radius,
+            target_size=float(self.least),
+            want=self.least,
+            max_evaluations=max_evaluations,
+        )
+
+    def ask(self, state: SearchState) -> Array:
+        """The draws to evaluate next, (n, d)."""
+        return self._draw(state, min(state.want, state.room), self._generator(state))[: state.room]
+
+    def tell(
+        self, state: SearchState, theta: Array, values: ArrayLike, gradients: ArrayLike | None
+    ) -> tuple[SearchState, Info]:
+        """Take what the function gave at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            evaluated = self._evaluated(theta, values, gradients)
+            finite = np.asarray(np.isfinite(np.column_stack(evaluated)).all(axis=1))
+            decided = self.decide(self._taken(state, theta, finite, *evaluated))
+        return decided, Info(
+            lower_bound=decided.lower_bound,
+            gap=decided.gap,
+            step_size=decided.leap.beta if decided.leap else 0.0,
+            dropped=len(theta) - int(np.count_nonzero(finite)),
+            reductions=0,
+            noise=decided.gap_se,
+            radius=decided.radius,
+            num_draws=len(theta),
+            phase=state.phase.value,
+        )
+
+    def extended(self, state: SearchState, max_evaluations: int) -> SearchState:
+        """Go on with another limit, if it was the limit that ended the search."""
+        exhausted = state.ending is not None and state.room <= 0
+        state = replace(state, max_evaluations=max_evaluations)
+        return self.decide(replace(state, ending=None)) if exhausted and state.room > 0 else state
+
+    # --- what differs -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
+        """The draws to evaluate next, at most about ``count``."""
+
+    @abstractmethod
+    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
+        """The log density (n,) from what was told, and its gradient (n, d) if that is used."""
+
+    @abstractmethod
+    def _taken(
+        self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
+    ) -> SearchState:
+        """After draws with what `_evaluated` has of them, and which of those are finite."""
+
+    @abstractmethod
+    def _fit(self, archive: Archive, view: View) -> Surface | None:
+        """The surface through the draws of a view."""
+
+    @abstractmethod
+    def _gained(
+        self, state: SearchState, leap: Leap, view: View, after: Surface | None
+    ) -> tuple[SearchState, float, float]:
+        """The gain of the lower bound by a leap, −inf if that is a guess, and its standard error."""
+
+    @abstractmethod
+    def _misleading(self, state: SearchState, surface: Surface) -> bool:
+        """Whether to look for another region, in view of this surface."""
+
+    @abstractmethod
+    def _escaped(self, state: SearchState) -> SearchState:
+        """Look for another region."""
+
+    @abstractmethod
+    def _num_fresh(self, rest: float) -> int:
+        """Draws to verify with: the further the target is from Gaussian, the more there may be to see."""
+
+    # --- how it decides ---------------------------------------------------------------------------
+
+    def _generator(self, state: SearchState) -> np.random.Generator:
+        return np.random.default_rng((*state.key, state.iteration, STREAM))
+
+    def _proposal(self, state: SearchState) -> Gaussian:
+        """What is drawn from: to verify, wider draws, which show the tails and have their weights."""
+        if state.phase is not Phase.VERIFY:
+            return state.centre
+        wider = state.q.factor / (1.0 + 1.0 / math.sqrt(self.dim))
+        return Gaussian.from_factor(state.q.mean, wider, self.family)
+
+    def decide(self, state: SearchState) -> SearchState:
+        """Go on until draws are needed, or nothing is left to do."""
+        decisions = 0
+        if not _away(state):
+            state = replace(state, want=0)
+        while not (state.want or _away(state) or state.ending):
+            decisions += 1
+            view = state.archive.view(state.centre)
+            missing = state.target_size - view.size
+            if decisions > constants.MOST_DECISIONS:
+                state = replace(state, want=self.least)
+            elif missing > 0.0 and state.fills < constants.MOST_FILLS:
+                want = max(4, math.ceil(1.05 * missing))
+                state = replace(state, want=want, fresh=True, fills=state.fills + 1)
+            else:
+                state = replace(state, fills=0)
+                if state.leap:
+                    state = self._judged(state, state.leap, view)
+                else:
+                    state = self._settled(state, self._fit(state.archive, view))
+        return state if state.ending else self._limited(state)
+
+    def _limited(self, state: SearchState) -> SearchState:
+        """Stop if there are no evaluations left."""
+        if state.room <= 0:
+            ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
+            return replace(state, want=0, leap=None, ending=ending)
+        return replace(state, verified=False) if state.want > state.room else state
+
+    def _judged(self, state: SearchState, leap: Leap, view: View) -> SearchState:
+        """Keep the leap that led to this view, or go back."""
+        after = self._fit(state.archive, view)
+        state, gain, se = self._gained(replace(state, leap=None), leap, view, after)
+        excused = min(constants.CONFIDENCE * se, constants.DOUBT * leap.gain)
+        if after and gain > constants.ACCEPTED * leap.gain - excused:
+            further = gain > constants.GOOD * leap.gain and leap.kl > constants.GOOD * state.radius
+            radius = constants.WIDENING * state.radius if further else state.radius
+            return self._settled(replace(state, radius=radius, failures=0, q=leap.q), after)
+        before = state.surface
+        assert before is not None
+        state = replace(state, failures=state.failures + 1, radius=constants.NARROWING * leap.kl)
+        if state.failures > constants.MOST_FAILURES and before.poor:
+            return self._escaped(state)
+        if state.radius < constants.SMALLEST_RADIUS or leap.gain < constants.CONFIDENCE * se:
+            return _refined(state, max(self.least, constants.MORE_DRAWS * before.size))
+        if state.fresh:
+            return self._surveying(state)
+        return self._settled(state, before)
+
+    def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
+        """At q, with its surface: stop, refine, leap or look elsewhere."""
+        state = replace(state, surface=surface)
+        if surface is None or self._misleading(state, surface):
+            return self._escaped(state)
+        certain = state.failures == 0 and (
+            surface.r2 > constants.PREDICTED or surface.residual < constants.SMALL_RESIDUAL
+        )
+        leap = propose(surface, state.radius, extrapolate=certain)
+        if leap is None:
+            return self._escaped(state)
+        within_noise = surface.gap < surface.noise + constants.CONFIDENCE * surface.noise_sd
+        if within_noise or leap.gain < self.least_gain * self.tol:
+            return self._concluded(state, surface, leap)
+        if (leap.q.std > constants.WIDEST * state.first.std).any():
+            return replace(state, ending=Ending.of(Outcome.IMPROPER))
+        return self._trying(state, leap, surface)
+
+    def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
+        """Look at the surface where the leap leads."""
+        size = max(self.least, constants.REUSED * min(state.target_size, surface.size))
+        return replace(state, leap=leap, phase=Phase.LEAP, fresh=False, verified=False, target_size=size)
+
+    def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
+        """The gradient is inside its noise: finish, or make the draws that are missing for a certificate."""
+        surface = surface.cautious
+        state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
+        left = surface.size / (surface.size + fresh)  # of the noise, after so many more draws
+        unknown = surface.ridge or surface.clipped
+        if surface.rest < constants.FAR_FROM_GAUSSIAN:
+            state = replace(state, stretch=1.0)
+        elif surface.noise * left < self.tol and not unknown:
+            state, surface, leap = self._polished(state, surface, leap)
+        uncertain = math.inf if unknown else state.stretch * (surface.noise + 0.5 * surface.noise_sd)
+        after = uncertain * left
+        if uncertain < self.tol and state.verified:
+            return self._certified(state, surface, leap)
+        if after < self.tol and surface.size + fresh < self.enough:
+            return _refined(state, self.enough - fresh)
+        if after < self.tol and not state.verified:
+            return replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
+        growth = min(self.fastest_growth, max(1.1, 1.05 * uncertain / self.tol))
+        return _refined(state, max(self.least, surface.size) * growth)
+
+    def _polished(
+        self, state: SearchState, surface: Surface, leap: Leap
+    ) -> tuple[SearchState, Surface, Leap]:
+        """Follow the surfaces of these draws to their own optimum, where the target is far from Gaussian.
+
+        For a Gaussian target all that there is to gain is what a leap promises. What is really gained, relative to
+        that or to the noise, is how much more than on the surface the errors of the gradient matter.
+        """
+        archive = state.archive
+        best = polish(surface, lambda q: self._fit(archive, archive.view(q)), self.least_gain * self.tol)
+        best = best.cautious
+        last = propose(best, state.radius, extrapolate=False)
+        if last is None:
+            return state, surface, leap
+        gained = best.lower_bound - surface.lower_bound
+        polished = replace(
+            state,
+            stretch=max(1.0, gained / max(surface.gap, surface.noise)),
+            verified=state.verified and best.size > constants.STILL_SEEN * surface.size,
+            q=best.q,
+            surface=best,
+        )
+        return polished, best, last
+
+    def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
+        """Take the last, small leap and certify: the surface is as uncertain there as here.
+
+        Where there is no noise, what that leap gains shows what is left.
+        """
+        there = replace(
+            surface,
+            q=leap.q,
+            lower_bound=surface.lower_bound + leap.gain,
+            noise=max(surface.noise, min(leap.gain, self.least_gain * self.tol)),
+        )
+        return replace(state, q=leap.q, surface=there, ending=Ending.of(Outcome.CERTIFIED, tol=self.tol))
+
+    def _surveying(self, state: SearchState) -> SearchState:
+        """Fit a surface at q with no more draws than that takes."""
+        return replace(state, phase=Phase.SURVEY, target_size=float(self.least))
+
+    def _begun_anew(self, state: SearchState, q: Gaussian) -> SearchState:
+        """Survey ``q``; nothing is known of the bound there."""
+        return self._surveying(
+            replace(state, q=q, surface=None, leap=None, radius=self.first_radius, failures=0, fills=0)
+        )
+
+
+def _away(state: SearchState) -> bool:
+    """Whether the search is not on surfaces now, but on its way to where there may be one."""
+    return state.phase in (Phase.ASCENT, Phase.EVOLVE)
+
+
+def _refined(state: SearchState, size: float) -> SearchState:
+    """Make so many effective draws, and look again."""
+    return replace(
+        state, phase=Phase.REFINE, target_size=size, radius=max(state.radius, constants.RESTORED_RADIUS)
+    )

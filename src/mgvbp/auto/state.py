@@ -1,0 +1,117 @@
+"""The state of a search: an immutable record of all that the search needs to go on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mgvbp.auto.ascent import Ascent
+from mgvbp.auto.evolution import Evolution
+from mgvbp.auto.leap import Leap
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.surface import Surface
+
+
+class Phase(StrEnum):
+    """What the next draws are for."""
+
+    ASCENT = "ascent"
+    """They climb, with gradients, to where a Gaussian may fit."""
+    HESSIAN = "hessian"
+    """They show the curvature where the ascent has ended."""
+    EVOLVE = "evolve"
+    """They find, by ranks of values alone, where a Gaussian may fit."""
+    SURVEY = "survey"
+    """They serve to fit a first surface at q."""
+    LEAP = "leap"
+    """They judge the Gaussian that a leap leads to."""
+    REFINE = "refine"
+    """They make the noise of the gradient smaller than the tolerance."""
+    VERIFY = "verify"
+    """They confirm the result: no decision has depended on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """One start of a search. The draws of an iteration are a function of ``key`` and ``iteration``."""
+
+    key: tuple[int, ...]
+    first: Gaussian
+    """The initial Gaussian."""
+    q: Gaussian
+    """The best Gaussian so far."""
+    archive: Archive
+    phase: Phase
+    radius: float
+    """Trust radius of a leap, in nats."""
+    target_size: float
+    """Effective draws that the next surface should have."""
+    want: int
+    """Draws to ask for next; 0 while the next decision needs no draws."""
+    max_evaluations: int
+    iteration: int = 0
+    n_evaluations: int = 0
+    far: Evolution | Ascent | None = None
+    """The evolution or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
+    surface: Surface | None = None
+    """The surface at q; None if none has been fitted."""
+    leap: Leap | None = None
+    """The leap that is being judged."""
+    failures: int = 0
+    """Leaps in a row that did not gain enough."""
+    fills: int = 0
+    """Batches in a row that were meant to reach ``target_size``."""
+    fresh: bool = False
+    """Whether draws were made since the last leap was proposed."""
+    verified: bool = False
+    """Whether fresh draws for a verification have been made at q."""
+    stretch: float = 1.0
+    """Factor on the gap that the surface states; more than 1 only where the target is far from Gaussian."""
+    escapes: int = 0
+    """How often the search has looked for another region."""
+    blurred: int = 0
+    """Refinements in a row of a surface whose low values were raised."""
+    scale: float = 1.0
+    """Factor on the standard deviations of the initial Gaussian that narrowed it to show the curvature."""
+    ending: Ending | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the result is certified."""
+        return self.ending is not None and self.ending.outcome is Outcome.CERTIFIED
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of q according to its surface; −inf without one."""
+        return self.surface.lower_bound if self.surface else -math.inf
+
+    @property
+    def lower_bound_se(self) -> float:
+        """The standard error of `lower_bound`."""
+        return self.surface.lower_bound_se if self.surface else math.inf
+
+    @property
+    def gap(self) -> float:
+        """Expected distance of the lower bound of q from the family's optimum, in nats."""
+        if self.surface is None:
+            return math.inf
+        noise = self.surface.cautious.noise
+        return self.stretch * (noise if self.converged else max(self.surface.gap, noise))
+
+    @property
+    def gap_se(self) -> float:
+        """Standard deviation of `gap`."""
+        return self.stretch * self.surface.cautious.noise_sd if self.surface else math.inf
+
+    @property
+    def centre(self) -> Gaussian:
+        """The Gaussian that draws are made from: that of a leap while it is judged, else q."""
+        return self.leap.q if self.leap else self.q
+
+    @property
+    def room(self) -> int:
+        """Evaluations that are left."""
+        return self.max_evaluations - self.n_evaluations

@@ -1,0 +1,29 @@
+"""What everything else stands on: linear algebra in the frame, checks of arguments, optional packages, files.
+
+It may import nothing of mgvbp but `mgvbp.errors`, and knows nothing of distributions or models. Begin with `linalg`,
+whose triangular factors are the language of all the packages above, and `checks`, which every boundary uses.
+"""
+
+from mgvbp.core.checks import (
+    as_floats,
+    as_generator,
+    as_key,
+    one_of,
+    positive_integer,
+    positive_number,
+    true_or_false,
+)
+from mgvbp.core.linalg import Array
+from mgvbp.core.optional import require
+
+__all__ = [
+    "Array",
+    "as_floats",
+    "as_generator",
+    "as_key",
+    "one_of",
+    "positive_integer",
+    "positive_number",
+    "require",
+    "true_or_false",
+]

@@ -1,0 +1,90 @@
+"""Checks at the boundary: each returns its argument in the form we work with, or says what came instead."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+
+
+def as_floats(value: ArrayLike | None, name: str) -> Array:
+    """``value`` as a finite float64 array."""
+    kind, array = "", None
+    try:
+        given = np.asarray(value)
+        kind = f", dtype {given.dtype}"
+        if given.dtype.kind in "fiub" or _real_objects(given):
+            array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    if array is None:
+        raise InvalidTypeError(
+            f"{name} must be a number or an array of numbers; got {reprlib.repr(value)}{kind}"
+        )
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} has non-finite entries")
+    return array
+
+
+def _real_objects(array: np.ndarray[Any, Any]) -> bool:
+    """Whether these are numbers and truth values as objects: what a frame with columns of both becomes."""
+    return array.dtype.kind == "O" and all(isinstance(entry, (Real, np.bool_)) for entry in array.flat)
+
+
+def true_or_false(value: object, name: str) -> bool:
+    """``value`` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidTypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def positive_integer(value: object, name: str, least: int = 1) -> int:
+    """``value`` as an int of at least ``least``."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise InvalidTypeError(f"{name} must be an integer; got {value!r}")
+    if value < least:
+        raise InvalidInputError(f"{name} must be at least {least}; got {value}")
+    return int(value)
+
+
+def positive_number(value: object, name: str) -> float:
+    """``value`` as a float above 0, not infinite."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidTypeError(f"{name} must be a positive number; got {value!r}")
+    if not 0.0 < value < math.inf:
+        raise InvalidInputError(f"{name} must be positive; got {value}")
+    return float(value)
+
+
+def one_of(value: object, names: Collection[str], what: str, otherwise: str = "") -> str:
+    """``value`` if it is one of ``names``; ``otherwise`` says what else it might have been."""
+    if not isinstance(value, str) or value not in names:
+        quoted = ", ".join(repr(name) for name in names)
+        raise InvalidInputError(f"{what} must be one of {quoted}{otherwise}; got {value!r}")
+    return value
+
+
+def as_generator(rng: object) -> np.random.Generator:
+    """A generator for a seed, or the generator itself; None draws a seed from the system."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(None if rng is None else as_key(rng))
+
+
+def as_key(rng: object) -> tuple[int, ...]:
+    """Words that name a stream of draws: the seed, or four words drawn from a generator; ours stay as they are."""
+    if isinstance(rng, tuple):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return tuple(int(word) for word in rng.integers(2**32, size=4))
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return (int(rng),)
+    raise InvalidTypeError(f"rng must be a non-negative int or a numpy.random.Generator; got {rng!r}")

@@ -1,0 +1,3 @@
+"""The version, for files and for the package."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,173 @@
+"""A Gaussian distribution, kept as its mean and the factor of its precision: a prior, or a fit's result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.checks import as_floats, as_generator, positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError, NotPositiveDefiniteError
+from mgvbp.families.base import Family
+from mgvbp.families.diagonal import Diagonal
+from mgvbp.families.full import Full
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Gaussian:
+    """A multivariate normal distribution.
+
+    Parameters
+    ----------
+    mean : float or array_like of shape (d,)
+    variance : float, or array_like of shape (d,) or (d, d)
+        Isotropic, diagonal or full covariance. Give this or ``precision``.
+    precision : float, or array_like of shape (d,) or (d, d)
+        The inverse of the covariance.
+    dim : int, optional
+        The dimension d, where no argument shows it.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+    family : Family
+        `Diagonal` for isotropic and diagonal variances, which are kept as vectors; else `Full`.
+    factor : ndarray
+        The lower factor L of the precision ``L Lᵀ``, as an array of the family.
+
+    Examples
+    --------
+    >>> prior = Gaussian(mean=0.0, variance=5.0, dim=3)
+    >>> prior.std.round(3)
+    array([2.236, 2.236, 2.236])
+    >>> prior.log_density(np.zeros((1, 3))).round(4)
+    array([-5.171])
+    """
+
+    mean: Array
+    family: Family
+    factor: Array
+
+    def __init__(
+        self,
+        mean: ArrayLike = 0.0,
+        variance: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        dim: int | None = None,
+    ) -> None:
+        if (variance is None) == (precision is None):
+            raise InvalidInputError("give exactly one of variance= and precision=")
+        mean_array = as_floats(mean, "mean")
+        what = "variance" if precision is None else "precision"
+        scale = as_floats(variance if precision is None else precision, what)
+        if mean_array.ndim > 1:
+            raise InvalidInputError(f"mean must be a number or a vector; got shape {mean_array.shape}")
+        if dim is None:
+            shown = [a.shape[0] for a in (mean_array, scale) if a.ndim]
+            if not shown:
+                raise InvalidInputError(
+                    "give dim=, or a vector as mean or variance: the dimension is not known"
+                )
+            dim = shown[0]
+        dim = positive_integer(dim, "dim")
+        if mean_array.shape not in ((), (dim,)) or scale.shape not in ((), (dim,), (dim, dim)):
+            raise InvalidInputError(
+                f"mean has shape {mean_array.shape} and {what} {scale.shape}; "
+                f"with dim={dim} expected () or ({dim},), and (), ({dim},) or ({dim}, {dim})"
+            )
+        self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
+        self.family = Full(dim) if scale.ndim == 2 else Diagonal(dim)
+        self.factor = frozen(checked_factor(self.family, what, scale))
+
+    @classmethod
+    def from_factor(cls, mean: Array, factor: Array, family: Family) -> Gaussian:
+        """Build from the mean (d,) and the precision's factor, both kept without a copy."""
+        self = Gaussian.__new__(Gaussian)
+        self._set(mean, factor, family)
+        return self
+
+    def _set(self, mean: Array, factor: Array, family: Family) -> Self:
+        self.mean, self.factor, self.family = frozen(mean), frozen(factor), family
+        return self
+
+    @property
+    def dim(self) -> int:
+        """The number of parameters d."""
+        return len(self.mean)
+
+    @property
+    def covariance(self) -> Array:
+        """The covariance matrix, (d, d)."""
+        return self.family.covariance(self.factor)
+
+    def covariance_of(self, entries: Sequence[int]) -> Array:
+        """The covariance of some entries of θ, (k, k), without making that of all."""
+        unit = np.zeros((len(entries), self.dim))
+        unit[np.arange(len(entries)), entries] = 1.0
+        rows = self.family.solve(self.factor, unit)  # L⁻¹ e_j: Σ_jk is the product of two of them
+        return rows @ rows.T
+
+    @property
+    def precision(self) -> Array:
+        """The precision matrix, (d, d)."""
+        return self.family.precision(self.factor)
+
+    @property
+    def std(self) -> Array:
+        """The standard deviations, (d,)."""
+        return np.sqrt(self.family.variances(self.factor))
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw ``n`` points, (n, d)."""
+        eps = as_generator(rng).standard_normal((positive_integer(n, "n", least=0), self.dim))
+        return self.mean + self.family.from_frame(self.factor, eps)
+
+    def log_density(self, theta: ArrayLike) -> Array:
+        """Log density at each row of ``theta``, (S, d) -> (S,)."""
+        points = as_floats(theta, "theta")
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
+        return self.log_density_at(points)
+
+    def log_density_at(self, theta: Array) -> Array:
+        """`log_density` without its checks, for draws of our own."""
+        return self.log_density_in_frame(self.family.to_frame(self.factor, theta - self.mean))
+
+    def grad_log_density(self, theta: Array) -> Array:
+        """The gradient ``−P(θ − μ)`` of the log density at each row of ``theta``, (S, d) -> (S, d)."""
+        return -self.family.times(self.factor, self.family.to_frame(self.factor, theta - self.mean))
+
+    def log_density_in_frame(self, eps: Array) -> Array:
+        """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
+        return np.asarray(self._log_scale - 0.5 * np.einsum("sd,sd->s", eps, eps))
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """The log density at the mean."""
+        return float(np.log(self.family.diagonal(self.factor)).sum()) - 0.5 * self.dim * LOG_2PI
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"
+
+
+def checked_factor(family: Family, kind: str, scale: Array, name: str = "") -> Array:
+    """The precision's factor for a variance or precision (``kind``) that a user gave as ``name``."""
+    name = name or kind
+    if scale.ndim == 2 and np.abs(scale - scale.T).max() > 1e-8 * np.abs(scale).max():
+        raise NotPositiveDefiniteError(f"{name} is not symmetric")
+    try:
+        return family.factor(**{kind: scale})
+    except NotPositiveDefiniteError:
+        raise NotPositiveDefiniteError(f"{name} must be positive definite; got {scale!r}") from None
+
+
+def frozen(array: Array) -> Array:
+    """The same array, read-only from now on."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,13 @@
+"""Models written for another package, fitted as they are, under their own names.
+
+It may import `problem` and what is below; the other packages are imported when a model of theirs arrives. Begin
+with `model`, what all of them become; `jax_function` differentiates and compiles, `numpyro_model` and `pymc_model`
+translate names and constraints.
+"""
+
+from mgvbp.interop.jax_function import JaxLikelihood, from_jax
+from mgvbp.interop.model import ForeignModel, ForeignParameters
+from mgvbp.interop.numpyro_model import from_numpyro
+from mgvbp.interop.pymc_model import from_pymc
+
+__all__ = ["ForeignModel", "ForeignParameters", "JaxLikelihood", "from_jax", "from_numpyro", "from_pymc"]

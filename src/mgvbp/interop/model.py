@@ -1,0 +1,145 @@
+"""What an adapted model looks like from here: a log density of θ, and the names and values that θ stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.problem.parameters import indexed, slices_of
+
+
+@dataclass(frozen=True)
+class ForeignParameters:
+    """Names and shapes of the parameters of another package's model, with that model's own transforms.
+
+    It has the names, slices and maps of `mgvbp.Parameters`, but no transform of its own: a constraint may depend
+    on other parameters here, as in ``Uniform(0, width)`` with a random width.
+
+    Parameters
+    ----------
+    shapes : mapping of str to tuple
+        Of each name's value, in the order of θ.
+    unconstrained_shapes : mapping of str to tuple
+        Of the same as they lie in θ, in C order.
+    to_values : callable
+        (S, d) -> {name: (S, *shape)}; may hold further, derived names.
+    to_theta : callable
+        {name: (S, *shape)} -> (S, d), its inverse; anything outside the support.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    unconstrained_shapes: Mapping[str, tuple[int, ...]]
+    to_values: Callable[[Array], dict[str, Array]]
+    to_theta: Callable[[dict[str, Array]], Array]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of θ."""
+        return tuple(self.shapes)
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+        return sum(map(prod, self.unconstrained_shapes.values()))
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Where each name's numbers lie in θ."""
+        return slices_of(self.unconstrained_shapes)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each number in θ: the entry of the same place, or its position if the shapes differ."""
+        return tuple(
+            label
+            for name, shape in self.unconstrained_shapes.items()
+            for label in indexed(name, shape if shape == self.shapes[name] else (prod(shape),))
+        )
+
+    def constrain(self, theta: ArrayLike) -> dict[str, Array]:
+        """Values (S, *shape) of the names and of what the model derives from them, at the rows of ``theta``.
+
+        A single θ (d,) gives values without the S.
+        """
+        points = as_floats(theta, "theta")
+        if points.ndim == 1:
+            return {name: value[0] for name, value in self.constrain(points[None]).items()}
+        values = self.to_values(checked_rows(points, self.dim))
+        return {name: values[name] for name in dict.fromkeys([*self.names, *values])}
+
+    def unconstrain(self, values: Mapping[str, ArrayLike]) -> Array:
+        """The θ (d,) of one value for each name, or the (S, d) of values that all have a leading axis S.
+
+        Derived values, as `constrain` gives them, may be there and are not looked at.
+
+        Raises
+        ------
+        InvalidInputError
+            A name is missing, or a value has a wrong shape or is outside the support.
+        """
+        if missing := [name for name in self.names if name not in values]:
+            raise InvalidInputError(f"expected {', '.join(self.names)}; {', '.join(missing)} is missing")
+        arrays = {name: as_floats(values[name], name) for name in self.names}
+        single = all(arrays[name].shape == shape for name, shape in self.shapes.items())
+        if single:
+            arrays = {name: array[None] for name, array in arrays.items()}
+        rows = {array.shape[:1] for array in arrays.values()}
+        if len(rows) > 1 or any(arrays[name].shape[1:] != shape for name, shape in self.shapes.items()):
+            shapes = ", ".join(f"{name} {shape}" for name, shape in self.shapes.items())
+            raise InvalidInputError(
+                f"expected values of shapes {shapes}, all of them with the same leading axis or all without; "
+                f"got {', '.join(f'{name} {np.shape(values[name])}' for name in self.names)}"
+            )
+        theta = self._inverse(arrays)
+        return theta[0] if single else theta
+
+    def _inverse(self, arrays: dict[str, Array]) -> Array:
+        # outside the support the inverses of the packages give NaN, an infinity or the θ of another value
+        theta = self.to_theta(arrays)
+        finite = np.isfinite(theta)
+        back = self.to_values(np.where(finite, theta, 0.0))
+        for name, where in self.slices.items():
+            if not finite[:, where].all() or not np.allclose(back[name], arrays[name], rtol=1e-6, atol=1e-9):
+                raise InvalidInputError(f"{name}: a value is outside the support of its prior")
+        return theta
+
+
+@dataclass(frozen=True)
+class ForeignModel:
+    """A whole log posterior density on the unconstrained scale; give it to `mgvbp.fit` without a prior.
+
+    Parameters
+    ----------
+    log_density : callable
+        (S, d) -> (S,): log prior + log-likelihood + log-Jacobian of the constraints.
+    parameters : ForeignParameters
+    """
+
+    log_density: Callable[[Array], Array]
+    parameters: ForeignParameters
+    includes_prior: ClassVar[bool] = True
+
+    @property
+    def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
+        """Log densities (S,) and gradients (S, d), if the density has them."""
+        derived: Callable[[Array], tuple[Array, Array]] = self.log_density.value_and_grad  # type: ignore[attr-defined]
+        return derived
+
+    def __call__(self, theta: ArrayLike) -> Array:
+        """The log density at each row of ``theta``, (S, d) -> (S,)."""
+        return self.log_density(checked_rows(np.asarray(theta, np.float64), self.parameters.dim))
+
+
+def checked_rows(theta: Array, dim: int) -> Array:
+    """``theta``, if its shape is (S, dim)."""
+    if theta.ndim != 2 or theta.shape[1] != dim:
+        raise InvalidInputError(f"theta has shape {theta.shape}; expected (S, {dim})")
+    return theta

@@ -1,0 +1,136 @@
+"""NumPyro models: their sites are read from a trace, their density and constraints are NumPyro's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mgvbp.core.optional import require
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.interop.compiled import compiled
+from mgvbp.interop.jax_function import JaxLikelihood
+from mgvbp.interop.model import ForeignModel, ForeignParameters
+from mgvbp.problem.parameters import slices_of
+
+
+def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> ForeignModel:
+    """A NumPyro model in the form that `mgvbp.fit` takes, without a prior: the model has its own.
+
+    Parameters
+    ----------
+    model : callable
+        A function with NumPyro's primitives, whose latent sites are all continuous.
+    *args, **kwargs
+        What the model is called with: the data. They become constants of the compiled functions. Prefer them to
+        global variables, of which JAX may have kept a float32 version for another function.
+
+    Returns
+    -------
+    ForeignModel
+        The log density of the unconstrained values of the latent sites, in the order of the model. It computes in
+        float64, whatever JAX's global switch says, and leaves the switch alone. `ForeignParameters.constrain`
+        also gives the model's ``numpyro.deterministic`` sites.
+
+    Raises
+    ------
+    InvalidInputError
+        The model has discrete latent sites, subsampled plates, ``numpyro.param`` sites, or no latent site.
+    MissingDependencyError
+        NumPyro is not installed.
+
+    Examples
+    --------
+    ::
+
+        def model(y):
+            mu = numpyro.sample("mu", dist.Normal(0.0, 10.0))
+            sigma = numpyro.sample("sigma", dist.HalfNormal(5.0))
+            numpyro.sample("y", dist.Normal(mu, sigma), obs=y)
+
+
+        posterior = mgvbp.fit(mgvbp.from_numpyro(model, y))
+    """
+    handlers, infer = require("numpyro.handlers", "numpyro"), require("numpyro.infer", "numpyro")
+    bijection = require("numpyro.distributions", "numpyro").biject_to
+    jax = require("jax", "numpyro")
+    if not callable(model):
+        raise InvalidTypeError(f"model must be a function with NumPyro's primitives; got {model!r}")
+
+    # JAX remembers by identity what it made of a NumPy array, and fails if that was for its 32 bits
+    args, kwargs = jax.tree.map(copied, (args, kwargs))
+
+    def trace(**substitution: Any) -> dict[str, Any]:
+        fixed = handlers.substitute(handlers.seed(model, 0), **substitution)
+        return dict(handlers.trace(fixed).get_trace(*args, **kwargs))
+
+    def unconstrained(values: dict[str, Any]) -> dict[str, Any]:
+        # a trace at the values: the support of one site may depend on the value of another
+        sites = trace(data=values)
+        return {name: bijection(sites[name]["fn"].support).inv(values[name]) for name in values}
+
+    names: list[str] = []
+
+    def layout() -> list[tuple[Any, Any]]:
+        # NumPyro's own first values, which improper priors have too
+        sites = trace(substitute_fn=infer.init_to_uniform)
+        names.extend(latent(sites))
+        first = {name: sites[name]["value"] for name in names}
+        return list(zip(first.values(), unconstrained(first).values(), strict=True))
+
+    with jax.enable_x64(True):
+        # shapes are all that is needed: abstract values spare the seconds that JAX takes to run a model op by op
+        found = jax.eval_shape(layout)
+    layouts = dict(zip(names, found, strict=True))
+    shapes = {name: tuple(value.shape) for name, (value, _) in layouts.items()}
+    unconstrained_shapes = {name: tuple(theta.shape) for name, (_, theta) in layouts.items()}
+    slices = slices_of(unconstrained_shapes)
+
+    def split(theta: Any) -> dict[str, Any]:
+        return {name: theta[slices[name]].reshape(shape) for name, shape in unconstrained_shapes.items()}
+
+    def log_density(theta: Any) -> Any:
+        return -infer.util.potential_energy(model, args, kwargs, split(theta))
+
+    def to_values(theta: Any) -> Any:
+        return infer.util.constrain_fn(model, args, kwargs, split(theta), return_deterministic=True)
+
+    def to_theta(values: dict[str, Any]) -> Any:
+        parts = unconstrained(values)
+        return jax.numpy.concatenate([parts[name].reshape(-1) for name in names])
+
+    parameters = ForeignParameters(shapes, unconstrained_shapes, compiled(to_values), compiled(to_theta))
+    return ForeignModel(JaxLikelihood(log_density), parameters)
+
+
+def copied(data: Any) -> Any:
+    """A copy of an array; anything else as it is."""
+    return data.copy() if isinstance(data, np.ndarray) else data
+
+
+def latent(sites: dict[str, Any]) -> list[str]:
+    """The names of the latent sites, in the order of the model, if a density can be made of all sites."""
+    names = []
+    for name, site in sites.items():
+        if site["type"] == "plate" and site["args"][1] not in (None, site["args"][0]):
+            raise InvalidInputError(
+                f"the plate {name!r} takes {site['args'][1]} of {site['args'][0]} at random, so that the density "
+                "would be random: leave subsample_size out"
+            )
+        if site["type"] == "param":
+            raise InvalidInputError(
+                f"{name!r} is a numpyro.param, which has no prior: give it one with numpyro.sample, or fix it with "
+                "numpyro.handlers.substitute"
+            )
+        if site["type"] != "sample" or site["is_observed"]:
+            continue
+        if site["fn"].support.is_discrete:
+            raise InvalidInputError(
+                f"the latent site {name!r} is discrete, and a Gaussian is not: sum it out of the model, as "
+                "dist.MixtureSameFamily does, or condition on it with numpyro.handlers.condition"
+            )
+        names.append(name)
+    if not names:
+        raise InvalidInputError("the model has no latent site: nothing to approximate")
+    return names

@@ -1,0 +1,135 @@
+"""`mgvbp reproduce`: run experiments, print their tables, write the report."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mgvbp import DataUnavailableError, MissingDependencyError, datasets
+from mgvbp.paper.console import print_tables
+from mgvbp.paper.engine import Store, run
+from mgvbp.paper.report import Section, write_report
+from mgvbp.paper.spec import Experiment, Outcome
+
+EXPERIMENTS = {
+    "slr": "Simple linear regression: the path to the posterior",
+    "labour": "Logistic regression on the Labour data",
+    "volatility": "ARCH, GARCH, GJR, EGARCH and FIGARCH on the S&P 500",
+    "har": "Realised volatility: the regression table and HAR",
+    "istanbul": "Linear regression on the Istanbul stock exchange: four covariance structures",
+    "nondiff": "The non-differentiable model",
+    "lob": "A neural network on limit-order books",
+    "starts": "Starting values",
+    "runtime": "Running times",
+}
+"""By name, in the order of the paper. Each is the ``EXPERIMENT`` of the module of its name."""
+ON_FILES = "lob"
+"""The experiment that takes files of data in place of its simulated ones."""
+NEEDED = ("emcee", "matplotlib")
+"""Packages of the extra ``experiments`` without which a run would break off late; data sets ask for theirs."""
+
+
+def load(name: str) -> Experiment:
+    """The experiment of this name."""
+    module = import_module(f"mgvbp.paper.{name}")
+    found: Experiment = module.EXPERIMENT
+    return found
+
+
+def load_on(data: Path) -> Experiment:
+    """The experiment `ON_FILES`, on the files in a directory."""
+    module = import_module(f"mgvbp.paper.{ON_FILES}")
+    found: Experiment = module.EXPERIMENT.on(data)
+    return found
+
+
+def reproduce(
+    names: list[str],
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    directory: Path,
+    command: str,
+    data: Path | None = None,
+) -> int:
+    """Run experiments one after the other; returns 0, or 1 if one had to be left out.
+
+    Parameters
+    ----------
+    names : list of str
+        Of `EXPERIMENTS`.
+    quick : bool
+        Run a small part: seconds, for lob about a minute.
+    seed : int
+    jobs : int
+        Processes; −1 for one a core.
+    directory : Path
+        Where finished cells are kept, so that an interrupted run goes on, and where the report goes.
+    command : str
+        How it was called, for the report.
+    data : Path, optional
+        Where the files for the experiment `ON_FILES` are.
+
+    Raises
+    ------
+    MissingDependencyError
+        A package of `NEEDED` is not installed; nothing was run.
+    """
+    if absent := [package for package in NEEDED if find_spec(package) is None]:
+        raise MissingDependencyError(
+            f"the experiments need the package{'s' * (len(absent) > 1)} {', '.join(absent)}: "
+            "pip install 'mgvbp[experiments]'"
+        )
+    console, sections, code = Console(), [], 0
+    found = {name: load_on(data) if data and name == ON_FILES else load(name) for name in names}
+    for name, experiment in found.items():
+        missing, outcomes = unavailable(experiment), {}
+        if not missing:
+            console.rule(experiment.title)
+            try:
+                outcomes = finished(experiment, directory, quick, seed, jobs)
+            except MissingDependencyError as error:
+                missing = str(error)
+        if missing:
+            console.print(f"\n[bold]{experiment.title}[/bold]: left out. {escape(missing)}")
+            code = 1
+            continue
+        tables = experiment.tables(outcomes)
+        print_tables(console, tables)
+        store = Store(directory, experiment.name, seed, quick)
+        figures = experiment.figures(outcomes)
+        sections.append(Section(name, experiment.title, tables, figures, list(store.records())))
+        page = write_report(directory, sections, command)
+        console.print(f"\nreport: {page}")
+    return code
+
+
+def unavailable(experiment: Experiment) -> str:
+    """What to do to get the data that are not here; empty if all are."""
+    for name in experiment.data:
+        try:
+            datasets.load(name)
+        except (DataUnavailableError, MissingDependencyError) as error:
+            return str(error)
+    return ""
+
+
+def finished(
+    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int
+) -> dict[str, Outcome]:
+    """The outcomes of all cells, with a progress bar on a terminal."""
+    columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    screen = Console(stderr=True)
+    outcomes: dict[str, Outcome] = {}
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task(experiment.name, total=None)
+        for done, total, found in run(experiment, directory, quick=quick, seed=seed, jobs=jobs):
+            progress.update(task, completed=done, total=total)
+            outcomes = found
+    return outcomes

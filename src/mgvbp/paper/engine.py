@@ -1,0 +1,110 @@
+"""Run an experiment's cells, each stored as soon as it is done, so that a second run goes on where one stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy
+from threadpoolctl import threadpool_limits
+
+import mgvbp
+from mgvbp.paper.spec import Cell, Experiment, Outcome
+
+
+class Store:
+    """A directory with one JSON file a finished cell.
+
+    Parameters
+    ----------
+    directory : Path
+    experiment : str
+    seed : int
+    quick : bool
+        Quick runs are kept apart: their cells may have the same names and smaller settings.
+    """
+
+    def __init__(self, directory: Path, experiment: str, seed: int, quick: bool) -> None:
+        self.directory = directory / "cells" / experiment
+        self._suffix = f"seed{seed}{'-quick' if quick else ''}"
+
+    def path(self, cell: Cell) -> Path:
+        """Where a cell's outcome is, or will be."""
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", cell.name).strip("-")
+        digest = hashlib.sha256(cell.name.encode()).hexdigest()[:6]  # two names may have one slug
+        return self.directory / f"{slug}-{digest}-{self._suffix}.json"
+
+    def read(self, cell: Cell) -> Outcome | None:
+        """The outcome of a finished cell; None if it is not there, is damaged or came from another version."""
+        try:
+            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
+            if record["versions"] == versions() and record["cell"] == cell.name:
+                return Outcome(**record["outcome"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Everything that is stored for this seed, for tables of all runs."""
+        for path in sorted(self.directory.glob(f"*-{self._suffix}.json")):
+            yield json.loads(path.read_text(encoding="utf-8"))
+
+
+def versions() -> dict[str, str]:
+    """What a stored number depends on; of packages that some experiments need, those that are here."""
+    found = {"mgvbp": mgvbp.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    for package in ("jax", "jaxlib", "optax", "blackjax"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def run_cell(cell: Cell, seed: int, path: Path) -> None:
+    """Run a cell with one thread and store what it gave, whole or not at all."""
+    start = time.perf_counter()
+    with threadpool_limits(1):
+        outcome = cell.run(seed)
+    record = {
+        "cell": cell.name,
+        "seed": seed,
+        "seconds": time.perf_counter() - start,
+        "versions": versions(),
+        "outcome": asdict(outcome),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record), encoding="utf-8")
+    partial.replace(path)
+
+
+def run(
+    experiment: Experiment, directory: Path, *, quick: bool, seed: int, jobs: int
+) -> Iterator[tuple[int, int, dict[str, Outcome]]]:
+    """Run what is not yet stored; yields how many cells are done, of how many, and the outcomes so far."""
+    cells = experiment.cells(quick)
+    store = Store(directory, experiment.name, seed, quick)
+    outcomes = {cell.name: found for cell in cells if (found := store.read(cell)) is not None}
+    yield len(outcomes), len(cells), outcomes
+    missing = [cell for cell in cells if cell.name not in outcomes]
+    tasks = (joblib.delayed(_work)(cell, seed, store.path(cell)) for cell in missing)
+    for name in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks):
+        cell = next(cell for cell in missing if cell.name == name)
+        found = store.read(cell)
+        assert found is not None
+        outcomes[name] = found
+        yield len(outcomes), len(cells), outcomes
+
+
+def _work(cell: Cell, seed: int, path: Path) -> str:
+    run_cell(cell, seed, path)
+    return cell.name

@@ -1,0 +1,111 @@
+"""The three methods timed in turns on one problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mgvbp
+from mgvbp.models import LinearRegression
+from mgvbp.paper import common
+from mgvbp.paper.common import PRIOR_VARIANCE, Array
+from mgvbp.paper.labour import problem as labour
+from mgvbp.paper.spec import Outcome
+from mgvbp.paper.volatility.target import target
+
+METHODS = {name: common.METHODS[name] for name in ("MGVB", "MGVBP", "QBVI")}
+"""In the order of the paper's tables."""
+SETTINGS: dict[str, Any] = {"step_size": 1e-4, "decay_after": None, "momentum": 0.4, "precision_scale": 2.0}
+"""The steps are so short that the state hardly moves and no step is halved: every iteration is the same work."""
+ROWS = 1000
+"""Rows of the simulated regression. Its likelihood works with XᵀX, so that its cost does not depend on them."""
+
+
+class Posed(NamedTuple):
+    """A log-likelihood, its prior and a Gaussian near the posterior to iterate at."""
+
+    model: Callable[[Array], Array]
+    prior: mgvbp.Gaussian
+    near: mgvbp.Gaussian
+
+
+def pose_logistic(family: str) -> Posed:
+    """The logistic regression on the Labour data."""
+    return _with_fit(labour().model, labour().prior, family)
+
+
+def pose_volatility(family: str, *, model: str) -> Posed:
+    """A volatility model on the S&P 500 returns to train on."""
+    return _with_fit(target(model).likelihood, target(model).prior, family)
+
+
+def _with_fit(model: Callable[[Array], Array], prior: mgvbp.Gaussian, family: str) -> Posed:
+    return Posed(model, prior, mgvbp.fit(model, prior, family=family, rng=0))
+
+
+def pose_linear(size: int) -> Posed:
+    """A simulated linear regression with ``size`` parameters, log σ among them, at its known posterior."""
+    rng = np.random.default_rng(size)
+    X = rng.standard_normal((ROWS, size - 1))
+    truth = rng.standard_normal(size - 1)
+    model = LinearRegression(X, X @ truth + rng.standard_normal(ROWS))
+    near = mgvbp.Gaussian(mean=np.append(truth, 0.0), variance=1.0 / ROWS)
+    return Posed(model, mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=size), near)
+
+
+class Times(NamedTuple):
+    """Seconds an iteration of each method, (repeats,), and how many steps had to be halved."""
+
+    seconds: dict[str, Array]
+    halvings: int
+
+
+def take_turns(posed: Posed, options: dict[str, Any], seed: int, repeats: int, iterations: int) -> Times:
+    """Time the methods: in every round each has its turn, in an order that changes.
+
+    What slows the machine then slows all of them alike. One thread does all the work, and the clock is that of this
+    thread, which stands still while other programs have the core.
+    """
+    runs = {
+        name: method(**SETTINGS).start(
+            posed.prior,
+            initial_mean=posed.near.mean,
+            initial_variance=posed.near.covariance,
+            rng=seed,
+            **options,
+        )
+        for name, method in METHODS.items()
+    }
+    order, seconds = np.random.default_rng(seed), {name: np.empty(repeats) for name in runs}
+    halvings = 0
+    for turn in range(-1, repeats):  # round −1 warms up; the last round overwrites its times
+        for name in map(str, order.permutation(list(runs))):
+            run = runs[name]
+            start = time.thread_time()
+            for _ in range(iterations):
+                halvings += run.tell(posed.model(run.ask())).reductions
+            seconds[name][turn] = (time.thread_time() - start) / iterations
+    return Times(seconds, halvings)
+
+
+def time_methods(
+    seed: int,
+    *,
+    pose: Callable[[], Posed],
+    options: dict[str, Any],
+    repeats: int,
+    iterations: int,
+) -> Outcome:
+    """The three methods on one problem, as seconds an iteration."""
+    seconds, halvings = take_turns(pose(), options, seed, repeats, iterations)
+    settings = {**SETTINGS, **options, "repeats": repeats, "iterations a repeat": iterations}
+    evaluations = (repeats + 1) * iterations * len(METHODS) * options["num_draws"]
+    return Outcome(
+        {"halvings": halvings},
+        {name: times.tolist() for name, times in seconds.items()},
+        settings,
+        evaluations,
+    )

@@ -1,0 +1,16 @@
+"""What a fit returns, and what can be done with it: marginals, summary, diagnosis, files, ArviZ.
+
+It may import what describes a distribution (`families`, `problem`, `surfaces`), nothing that searches for one.
+Begin with `posterior`; `marginal` is a parameter on its own scale, `diagnostics` says how good the approximation
+is, `loading` reads back what `Posterior.save` wrote.
+"""
+
+from mgvbp.posterior.diagnostics import Diagnosis
+from mgvbp.posterior.loading import load
+from mgvbp.posterior.marginal import Marginal
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.summary import table_rows as table_rows
+from mgvbp.posterior.trace import TRACE_DTYPES as TRACE_DTYPES
+from mgvbp.posterior.trace import Trace
+
+__all__ = ["Diagnosis", "Marginal", "Posterior", "Trace", "load"]

@@ -1,0 +1,59 @@
+r"""How far the lower bound is from the family's optimum, from draws that the fit has not seen.
+
+To second order the bound is :math:`c^\top M c` nats below its maximum, c the gradients of the lower bound in the
+frame (see `mgvbp.surfaces.surface`). A surface through the draws has :math:`\hat c = c + e` with an error e whose
+covariance C it knows, so that :math:`\hat c^\top M \hat c - \operatorname{tr} MC` estimates the gap without bias, with
+variance :math:`2\operatorname{tr}(MC)^2 + 4 c^\top M C M c` (Gaussian errors). The second term is at most
+:math:`4\, c^\top M c\, \sqrt{\operatorname{tr} (MC)^2}`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mgvbp.families import Family, Full
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.diagnostics.weights import Evaluated
+from mgvbp.surfaces.archive import equal_view
+from mgvbp.surfaces.surface import fit_surface
+
+DRAWS_PER_COEFFICIENT = 2
+"""As many as `auto` wants for its own certificate."""
+MOST_COEFFICIENTS = 1000
+"""Coefficients beyond which least squares take longer than the draws are worth."""
+MOST_DRAWS = 2000
+"""Draws that are used, of more: they suffice for so many coefficients, and take a second with these."""
+
+
+class Certificate(NamedTuple):
+    """Nats below the family's optimum, and the standard error; None where they are not known."""
+
+    gap: float | None
+    gap_se: float | None
+
+
+UNKNOWN = Certificate(None, None)
+
+
+def certify(q: Gaussian, draws: Evaluated) -> Certificate:
+    """Estimate the gap of ``q`` from its own draws; unknown where these do not determine a good surface."""
+    count = min(len(draws.theta), MOST_DRAWS)
+    basis = _basis(q.family, count)
+    if basis is None or not np.isfinite(draws.log_p).all():
+        return UNKNOWN
+    view = equal_view(q, draws.theta[:count])
+    surface = fit_surface(view, basis, draws.log_p[:count], math.inf)
+    if surface is None or surface.poor or surface.ridge:
+        return UNKNOWN
+    gap = max(surface.gap - surface.noise, 0.0)
+    # noise_sd² is 2 tr (MC)²
+    return Certificate(gap, math.sqrt(surface.noise_sd**2 + 2.0 * math.sqrt(2.0) * gap * surface.noise_sd))
+
+
+def _basis(family: Family, count: int) -> Family | None:
+    """The richest quadratic that ``count`` draws determine: all of it, else the family's, else none."""
+    most = min(count / DRAWS_PER_COEFFICIENT, MOST_COEFFICIENTS)
+    return next((basis for basis in (Full(family.dim), family) if basis.num_monomials <= most), None)

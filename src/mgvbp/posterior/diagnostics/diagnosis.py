@@ -1,0 +1,221 @@
+"""`diagnose`: all that fresh draws tell about an approximation, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import logsumexp
+
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.diagnostics.certificate import certify
+from mgvbp.posterior.diagnostics.condition import Condition, condition
+from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
+from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
+
+SHOWN = 5
+"""Parameters of which a report shows what the weights change: those where it is most."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Estimates from fresh draws; ``print(diagnosis)`` is a report that ends with `advice`.
+
+    Equality looks at what the draws gave, as numbers: neither at the arrays nor at the condition numbers.
+
+    Attributes
+    ----------
+    elbo, elbo_se : float
+        The lower bound, unbiased, and its standard error; −inf and inf where a draw has density zero.
+    khat : float
+        Pareto shape of the importance weights p/q. Up to 0.5 they have a finite variance; up to 0.7, less if there are
+        few draws, the approximation can be corrected by weighting.
+    khat_se : float
+        Its standard error, from seed to seed: about 0.14 with 1,000 draws, 0.05 with 100,000. What more draws would
+        find further out is not in it.
+    log_evidence, log_evidence_se : float
+        Importance-sampling estimate of the log marginal likelihood; its error is itself in doubt where k-hat is large.
+    ess : float
+        Effective sample size of the Pareto-smoothed weights, of `num_draws`.
+    mean_shift, sd_ratio : ndarray of shape (d,)
+        What the smoothed weights make of the unconstrained θ: corrected mean less q's, in standard deviations of q,
+        and corrected standard deviation by q's. Both compare with the same draws unweighted, so that their noise
+        cancels: where q is exact they are 0 and 1.
+    gap, gap_se : float or None
+        Nats by which the lower bound is below what the family can reach, from the gradients in the frame, and the
+        standard error; to second order, so that a gap of a nat can be off by a fifth. None with fewer than two draws
+        a coefficient of a quadratic, with a draw of density zero, or where a quadratic says little about the target:
+        the gradients are then not known well enough.
+    below : tuple of float or None
+        Of a fit with ``starts=``: how many nats lower the lower bounds of other optima are that starts went to. Draws
+        from q cannot see these: the verdict is then to ``"distrust"``, unless all are lower by so much (7 nats) that
+        they have less than a thousandth of the mass. Empty if all starts agreed, None where there was but one.
+    condition : Condition
+        Condition numbers of q's ``correlation`` and ``covariance`` matrices.
+    outside : int
+        Draws where the density is zero; they have weight 0.
+    labels : tuple of str
+        A label for each entry of θ.
+    family : str
+    log_weights : ndarray of shape (S,)
+        ``log p(θ) − log q(θ)`` at the draws, as they came: not smoothed, not normalised.
+
+    Examples
+    --------
+    Independent Gaussians for two parameters of correlation 0.5 are too narrow; weights can correct that:
+
+    >>> import mgvbp
+    >>> from scipy.stats import multivariate_normal
+    >>> target = multivariate_normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    >>> diagnosis = mgvbp.fit(target.logpdf, dim=2, family="diagonal").diagnose(20_000)
+    >>> bool((diagnosis.sd_ratio > 1.1).all())
+    True
+    >>> diagnosis.verdict, diagnosis.settled, diagnosis.advice
+    ('correct', True, 'Use importance-corrected draws: posterior.resample(n).')
+    """
+
+    elbo: float
+    elbo_se: float
+    khat: float
+    khat_se: float
+    log_evidence: float
+    log_evidence_se: float
+    ess: float
+    mean_shift: Array = field(compare=False)
+    sd_ratio: Array = field(compare=False)
+    gap: float | None
+    gap_se: float | None
+    condition: Condition = field(compare=False)  # its last digits differ from run to run
+    outside: int
+    family: str
+    labels: tuple[str, ...] = field(repr=False)
+    log_weights: Array = field(compare=False, repr=False)
+    below: tuple[float, ...] | None = None
+
+    @property
+    def num_draws(self) -> int:
+        """How many draws were evaluated."""
+        return len(self.log_weights)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to ``"trust"`` q as it is, to ``"correct"`` it by weights, or to ``"distrust"`` it.
+
+        ``"trust"`` is said only where it is `settled`; before, it is to ``"correct"``.
+        """
+        return self._judgement.verdict
+
+    @property
+    def settled(self) -> bool:
+        """Whether the verdict is the same for all k-hat within two standard errors; if not, `advice` says so.
+
+        It always is where the weights are nearly equal, as they are at most good fits. Where they are not, a
+        ``"trust"`` takes several thousand draws: with 1,000, k-hat is not yet about the tail.
+        """
+        return self._judgement.settled
+
+    @property
+    def advice(self) -> str:
+        """What to do, in plain words."""
+        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals)
+
+    @property
+    def _judgement(self) -> Judgement:
+        close = near(self.mean_shift, self.sd_ratio)
+        return Judgement(self.khat, self.khat_se, self.ess, self.num_draws, close, bool(self._rivals))
+
+    def __str__(self) -> str:
+        lines = [
+            f"lower bound {self.elbo:.4f} (se {self.elbo_se:.4f})",
+            f"log evidence {self.log_evidence:.4f} (se {self.log_evidence_se:.4f})",
+            f"k-hat {self.khat:.2f} (se {self.khat_se:.2f}; at most {limit(self.num_draws):.2f} with "
+            f"{self.num_draws:,} draws), "
+            f"effective sample size {self.ess:.0f}",
+            *([f"{self.outside:,} draws have density zero"] if self.outside else []),
+            "gap to the family's optimum "
+            + ("not known" if self.gap is None else f"{self.gap:.4f} (se {self.gap_se:.4f}) nats"),
+            f"condition number of the correlations {self.condition.correlation:.3g}, "
+            f"of the covariance {self.condition.covariance:.3g}",
+            "",
+            *self._table(),
+            "",
+            f"{self.verdict.upper()}. {self.advice}",
+            *([] if self._rivals else [self._modes]),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _rivals(self) -> tuple[float, ...]:
+        """Those optima elsewhere that matter."""
+        return tuple(nats for nats in self.below or () if nats < NEGLIGIBLE)
+
+    @property
+    def _modes(self) -> str:
+        """What is known of modes elsewhere, if none was found that matters."""
+        blind = "Fresh draws from one mode cannot see others"
+        if self.below is None:
+            return f"{blind}: try starts=8."
+        return f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."
+
+    def _table(self) -> list[str]:
+        """The parameters that the weights change most, the first the worst."""
+        with np.errstate(divide="ignore"):
+            change = np.abs(self.mean_shift) + np.abs(np.log(self.sd_ratio))
+        worst = np.argsort(-change, kind="stable")[:SHOWN]
+        some = (
+            "largest corrections by the weights" if len(worst) < len(change) else "corrections by the weights"
+        )
+        width = max([len(some), *(len(self.labels[i]) for i in worst)]) + 2
+        return [f"{some:<{width}}{'mean shift/sd':>14}{'sd ratio':>10}"] + [
+            f"{self.labels[i]:<{width}}{self.mean_shift[i]:>+14.3f}{self.sd_ratio[i]:>10.3f}" for i in worst
+        ]
+
+
+def diagnose(
+    q: Gaussian,
+    log_density: LogDensity,
+    num_draws: int,
+    rng: int | np.random.Generator,
+    labels: Sequence[str],
+    below: tuple[float, ...] | None = None,
+) -> Diagnosis:
+    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
+    draws = evaluated(q, log_density, num_draws, rng)
+    h = draws.log_weights
+    smoothed = pareto_smoothed(h)
+    plain = np.exp(h - h.max())
+    outside = int(np.count_nonzero(np.isneginf(h)))
+    gap, gap_se = certify(q, draws)
+    mean_shift, sd_ratio = _corrections(q, draws.theta, smoothed.weights)
+    return Diagnosis(
+        elbo=float(h.mean()),
+        elbo_se=np.inf if outside else float(h.std(ddof=1) / np.sqrt(num_draws)),
+        khat=smoothed.khat,
+        khat_se=smoothed.khat_se,
+        log_evidence=float(logsumexp(h) - np.log(num_draws)),
+        log_evidence_se=float(plain.std(ddof=1) / plain.mean() / np.sqrt(num_draws)),
+        ess=smoothed.ess,
+        mean_shift=mean_shift,
+        sd_ratio=sd_ratio,
+        gap=gap,
+        gap_se=gap_se,
+        condition=condition(q),
+        outside=outside,
+        family=q.family.name,
+        labels=tuple(labels),
+        log_weights=h,
+        below=below,
+    )
+
+
+def _corrections(q: Gaussian, theta: Array, weights: Array) -> tuple[Array, Array]:
+    """Shift of the mean and ratio of the standard deviations, (d,) each, by weights (S,) of the draws (S, d)."""
+    z = theta - q.mean
+    z /= q.std
+    equal = np.full(len(weights), 1.0 / len(weights))
+    (before, spread_before), (after, spread_after) = (
+        (mean := w @ z, np.einsum("s,sd,sd->d", w, z, z) - mean * mean) for w in (equal, weights)
+    )
+    return after - before, np.sqrt(np.maximum(spread_after, 0.0) / spread_before)

@@ -1,0 +1,128 @@
+r"""Fresh draws from q with their importance weights p/q, and what Pareto smoothing makes of these.
+
+Smoothing replaces the largest weights, min(S/5, 3√S) of S, by quantiles of a generalised Pareto distribution that
+is fitted to them; its shape k-hat says how many moments the weights have: the variance is finite below ½, the mean
+below 1 (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Pareto smoothed importance sampling*).
+
+From M weights of a generalised Pareto tail the shape k has the asymptotic standard error :math:`(1+k)/\sqrt M` (Smith
+1987, for :math:`k > -½`), and the prior of the smoothing, which counts as ten weights of shape ½, shrinks that by
+:math:`M/(M+10)`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.errors import DivergenceError, InvalidTypeError
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.problem import checked_values
+
+LogDensity = Callable[[Array], Array]
+
+FEWEST = 25
+"""Draws below which there is no tail to fit: it would have less than five."""
+PRIOR_COUNT = 10
+"""Weights that the prior of the shape counts as."""
+EQUAL = 1e-9
+"""Nats within which log weights are the same number, but for rounding."""
+
+
+class Evaluated(NamedTuple):
+    """Draws from q (S, d), its log density there (S,) and that of the target (S,), which may be −inf."""
+
+    theta: Array
+    log_q: Array
+    log_p: Array
+
+    @property
+    def log_weights(self) -> Array:
+        """``h = log p − log q``, (S,)."""
+        return self.log_p - self.log_q
+
+
+class Smoothed(NamedTuple):
+    """Pareto-smoothed weights (S,), which add up to 1, and the shape of their tail with its standard error."""
+
+    weights: Array
+    khat: float
+    khat_se: float
+
+    @property
+    def ess(self) -> float:
+        """Kish's effective number of draws."""
+        return float(1.0 / (self.weights @ self.weights))
+
+
+def evaluated(
+    q: Gaussian, log_density: LogDensity, num_draws: int, rng: int | np.random.Generator
+) -> Evaluated:
+    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
+    positive_integer(num_draws, "num_draws", least=FEWEST)
+    if not callable(log_density):
+        raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
+    theta = q.sample(num_draws, rng)
+    log_p = checked_values(log_density(theta.copy()), theta, "log_density")
+    if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
+        raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
+    return Evaluated(theta, q.log_density_at(theta), log_p)
+
+
+def tail_size(num_draws: int) -> int:
+    """How many of the largest weights are smoothed."""
+    return int(min(num_draws / 5.0, 3.0 * math.sqrt(num_draws)))
+
+
+def shape_error(khat: float, num_draws: int) -> float:
+    """The standard error of k-hat: ``(1 + k) √M / (M + 10)``, at k = 0 for negative ones.
+
+    Over seeds, for generalised Pareto weights of shape 0 to 1.5, the spread of k-hat is 0.9 to 1.1 times as large, from
+    100 draws on. It knows of chance alone. Where the weights are no generalised Pareto from the threshold on, as those
+    of kinked or heavy-tailed targets, k-hat also moves as more draws reach further out.
+
+    Examples
+    --------
+    >>> round(shape_error(0.5, 1000), 2), round(shape_error(0.5, 100_000), 2)
+    (0.14, 0.05)
+    """
+    size = tail_size(num_draws)
+    # below 0 the formula falls short of the spread, which is that at 0 or a little less down to k = −1
+    return (1.0 + max(khat, 0.0)) * math.sqrt(size) / (size + PRIOR_COUNT)
+
+
+def pareto_smoothed(log_weights: Array) -> Smoothed:
+    """Smooth weights given as logarithms (S,), up to a constant; a draw with −inf has weight 0.
+
+    k-hat is −inf where the largest weights are all equal, which is as light as a tail can be, and inf where there are
+    too few to tell, or a few outweigh the others by more than the range of numbers: then the weights stay as they are.
+
+    Examples
+    --------
+    >>> uniform = (np.arange(4000) + 0.5) / 4000
+    >>> round(pareto_smoothed(-0.9 * np.log(uniform)).khat, 1)  # the weights u^−k have shape k
+    0.9
+    >>> round(pareto_smoothed(np.zeros(100)).ess)
+    100
+    """
+    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
+
+    inside = np.isfinite(log_weights)
+    some, weights = log_weights[inside], np.zeros(len(log_weights))
+    weights[inside] = softmax(some)
+    if len(some) < FEWEST:
+        return Smoothed(weights, np.inf, np.inf)
+    largest = np.sort(some)[-(len(some) // 5) :]
+    if largest[-1] - largest[0] < EQUAL:
+        return Smoothed(weights, -np.inf, 0.0)
+    with np.errstate(all="ignore"):
+        smooth, khat = array_stats.psislw(-some)  # type: ignore[no-untyped-call]  # it takes minus the log weights
+    if not (np.isfinite(khat) and np.isfinite(smooth).all()):
+        return Smoothed(weights, np.inf, np.inf)
+    weights[inside] = np.exp(smooth)
+    return Smoothed(weights, float(khat), shape_error(float(khat), len(some)))

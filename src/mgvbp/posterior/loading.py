@@ -1,0 +1,163 @@
+"""Read a posterior back from a file, checking every part of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.storage import DAMAGE, count, read_archive
+from mgvbp.errors import FileFormatError, MgvbpError
+from mgvbp.families import BlockDiagonal, Family, resolve_family
+from mgvbp.posterior.failures import Failures
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.problem.parameters import Parameters
+
+ARRAYS = ("mean", "factor", *(f"trace_{name}" for name in TRACE_DTYPES))
+FAILURES = {field.name for field in fields(Failures)} - {"first_error"}
+LARGEST_TRACE = 2**30
+"""Bytes of a trace, which has a hundred an iteration."""
+
+
+def load(path: str | PathLike[str]) -> Posterior:
+    """Read a posterior that `Posterior.save` wrote.
+
+    Raises
+    ------
+    FileFormatError
+        The file is damaged, of another version, or not a posterior.
+
+    Examples
+    --------
+    >>> import mgvbp, pathlib, tempfile
+    >>> posterior = mgvbp.fit(lambda theta: -0.5 * theta[:, 0] ** 2, dim=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     posterior.save(pathlib.Path(folder, "posterior.npz"))
+    ...     again = mgvbp.load(pathlib.Path(folder, "posterior.npz"))
+    >>> bool(again.lower_bound == posterior.lower_bound)
+    True
+    """
+    header, arrays = read_archive(path, "posterior", ARRAYS, _size)
+    try:
+        family = _family(header, len(arrays["mean"]))
+        mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
+        factor = np.asfortranarray(_checked(arrays["factor"], "float64", family.shape))
+        if not (family.diagonal(factor) > 0.0).all():
+            raise FileFormatError("the factor of the precision has a diagonal that is not positive")
+        if not family.is_lower_triangular(factor):
+            raise FileFormatError("the factor of the precision is not lower triangular")
+        length = (positive_integer(len(arrays["trace_lower_bound"]), "length of the trace"),)
+        columns = {
+            name: _checked(arrays[f"trace_{name}"], dtype, length, finite=name not in MAY_BE_INFINITE)
+            for name, dtype in TRACE_DTYPES.items()
+        }
+        if not isinstance(header["converged"], bool):
+            raise FileFormatError("the header does not say whether the run converged")
+        return Posterior(
+            mean,
+            factor,
+            family,
+            lower_bound=_bound(header["lower_bound"]),
+            # files of earlier versions have none
+            lower_bound_se=_error(header.get("lower_bound_se"), "error of the lower bound"),
+            converged=header["converged"],
+            stop_reason=_text(header["stop_reason"]),
+            trace=Trace(**columns),
+            method=_text(header["method"]),
+            estimator=_text(header["estimator"]),
+            gap=_error(header["gap"], "gap"),
+            gap_se=_error(header["gap_se"], "gap's error"),
+            other_optima=_other_optima(header.get("other_optima")),
+            failures=_failures(header.get("failures", {})),
+            parameters=_parameters(header["parameters"], family.dim),
+            labels=_labels(header["labels"], family.dim),
+        )
+    except (*DAMAGE, MgvbpError) as error:
+        raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
+
+
+def _family(header: dict[str, Any], dim: int) -> Family:
+    blocks = header["blocks"]
+    return resolve_family(stored_blocks(blocks) if blocks else header["family"], dim)
+
+
+def stored_blocks(blocks: Any) -> BlockDiagonal:
+    """The blocks that a header lists."""
+    # numbers would be sizes, and a few bytes can name a size that fills the memory
+    if not isinstance(blocks, list) or not all(isinstance(block, list) for block in blocks):
+        raise FileFormatError("its blocks are no lists of indices")
+    return BlockDiagonal(blocks)
+
+
+def _size(header: dict[str, Any]) -> int:
+    """Bytes of arrays that a posterior with these labels and this family has, at most."""
+    labels = header["labels"]
+    family = _family(header, len(labels) if isinstance(labels, list) else 0)
+    return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
+
+
+MAY_BE_INFINITE = ("phase", "lower_bound", "smoothed", "gap", "noise", "radius")
+
+
+def _checked(array: Any, dtype: str, shape: tuple[int, ...], *, finite: bool = True) -> Any:
+    if array.dtype != np.dtype(dtype) or array.shape != shape:
+        raise FileFormatError(f"an array is {array.dtype} {array.shape}; expected {dtype} {shape}")
+    if array.dtype.kind != "U" and (np.isnan(array).any() or (finite and np.isinf(array).any())):
+        raise FileFormatError("an array holds values that are not finite")
+    return array
+
+
+def _parameters(spec: Any, dim: int) -> Parameters | None:
+    parameters = None if spec is None else Parameters.from_spec(spec)
+    # before anything of that size is made: a few bytes can describe an array that fills the memory
+    if parameters is not None and parameters.dim != dim:
+        raise FileFormatError(
+            f"the named parameters make up {parameters.dim} numbers, but the mean has {dim}"
+        )
+    return parameters
+
+
+def _labels(labels: Any, dim: int) -> list[str]:
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not texts or len(labels) != dim or len(set(labels)) != dim:
+        raise FileFormatError(f"expected {dim} different labels")
+    return list(labels)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise FileFormatError(f"the header has {str(value)[:100]} where a text should be")
+    return value
+
+
+def _bound(value: Any) -> float:
+    """The lower bound: a number, or −∞ of a run that was stopped before it had one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) < math.inf:
+        raise FileFormatError(f"the lower bound cannot be {str(value)[:100]}")
+    return float(value)
+
+
+def _error(value: Any, name: str) -> float | None:
+    """The error or gap of such a number; infinite of a run that was stopped before it had one."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) >= 0.0:
+        raise FileFormatError(f"the {name} cannot be {str(value)[:100]}")
+    return float(value)
+
+
+def _other_optima(bounds: Any) -> list[float] | None:
+    if bounds is not None and not isinstance(bounds, list):
+        raise FileFormatError(f"the other optima cannot be {str(bounds)[:100]}")
+    return None if bounds is None else [_bound(bound) for bound in bounds]
+
+
+def _failures(stored: Any) -> dict[str, int]:
+    if unknown := set(stored) - FAILURES:
+        raise FileFormatError(f"no evaluation fails by {sorted(unknown)[0][:100]!r}")
+    return {name: count(number, name) for name, number in stored.items()}

@@ -1,0 +1,249 @@
+"""The distribution of one named parameter under a Gaussian posterior, on the scale of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError, UnknownNameError
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.problem import NamedParameters
+from mgvbp.transforms import Elementwise
+
+DRAWS = 10_000
+"""Draws, with seed 0, behind moments and quantiles that have no formula: the same numbers at every call."""
+
+
+class Marginal:
+    """The posterior of one named parameter, on its constrained scale; made by ``posterior["name"]``.
+
+    ``posterior["name[0]"]`` is that of an entry, a number.
+
+    Moments, quantiles and densities are exact where there is a formula: the means and deviations of `Real`,
+    `Positive`, `LowerBound` and `UpperBound`, the quantiles of these and of `Interval`, all densities. The
+    rest is estimated from `DRAWS` draws with a fixed seed. Where the model was written elsewhere (NumPyro,
+    PyMC) all is, and there are no densities.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+        The shape of one value.
+    mean, std : ndarray of shape ``shape``, or a number for a scalar parameter
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> from mgvbp.transforms import Positive
+    >>> def log_likelihood(sigma):  # of ten normal observations whose squares add up to 40
+    ...     return -10.0 * np.log(sigma) - 0.5 * 40.0 / sigma**2
+    >>> model = mgvbp.Model(log_likelihood, mgvbp.Parameters(sigma=Positive()))
+    >>> sigma = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=1))["sigma"]
+    >>> sigma.mean.round(1), sigma.quantile([0.025, 0.975]).round(1)
+    (np.float64(2.1), array([1.4, 3.2]))
+    """
+
+    def __init__(self, q: Gaussian, parameters: NamedParameters, name: str) -> None:
+        values = parameters.constrain(q.mean[None])
+        if not isinstance(name, str) or name not in values:
+            raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(values)}")
+        self.name = name
+        self.shape: tuple[int, ...] = np.shape(values[name])[1:]
+        self._q, self._parameters = q, parameters
+
+    @property
+    def mean(self) -> Any:
+        """The mean of each entry."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._draws.mean(axis=0)
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation of each entry."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._draws.std(axis=0)
+
+    def quantile(self, p: ArrayLike) -> Any:
+        """The quantiles of each entry at levels ``p`` between 0 and 1, of shape (*p.shape, *shape)."""
+        levels = as_floats(p, "p")
+        if not ((levels > 0.0) & (levels < 1.0)).all():
+            raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
+        return self._quantile(levels)
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        """``n`` draws, (n, *shape): the same as ``posterior.draws(n, rng)`` has under this name."""
+        return np.asarray(self._parameters.constrain(self._q.sample(n, rng))[self.name])
+
+    def log_density(self, value: ArrayLike) -> Any:
+        """Log density at a value (*shape), or at S of them, (S, *shape) -> (S,); −inf outside the support.
+
+        It is joint in the entries of the value, with respect to the same measure as the transform's Jacobian.
+        """
+        values = as_floats(value, self.name)
+        if values.shape == self.shape:
+            return self._log_density(values[None])[0]
+        if values.shape[1:] != self.shape or values.ndim == 0:
+            expected = f"{self.shape} or ({', '.join(['S', *map(str, self.shape)])})"
+            raise InvalidInputError(f"{self.name} has shape {values.shape}; expected {expected}")
+        return self._log_density(values)
+
+    def density(self, value: ArrayLike) -> Any:
+        """The density; see `log_density`."""
+        return np.exp(self.log_density(value))
+
+    @cached_property
+    def _draws(self) -> Array:
+        return self.sample(DRAWS, rng=0)
+
+    def _quantile(self, levels: Array) -> Any:
+        return np.quantile(self._draws, levels, axis=0)
+
+    def _log_density(self, values: Array) -> Array:
+        raise InvalidInputError(
+            f"the density of {self.name} is not known, since it shares a constraint with others or its model "
+            f"was written elsewhere; a histogram of posterior[{self.name!r}].sample(n) shows it"
+        )
+
+    def __repr__(self) -> str:
+        return f"Marginal({self.name!r}, shape={self.shape})"
+
+
+class TransformedMarginal(Marginal):
+    """A `Marginal` whose transform is known, so that there are formulas."""
+
+    def __init__(self, q: Gaussian, parameters: Parameters, name: str) -> None:
+        super().__init__(q, parameters, name)
+        self._transform, self._where = parameters.transforms[name], parameters.slices[name]
+
+    @property
+    def mean(self) -> Any:
+        exact = self._transform.mean(*self._normal)
+        return super().mean if exact is None else exact.reshape(self.shape)[()]
+
+    @property
+    def std(self) -> Any:
+        exact = self._transform.std(*self._normal)
+        return super().std if exact is None else exact.reshape(self.shape)[()]
+
+    @cached_property
+    def _normal(self) -> tuple[Array, Array]:
+        """Means and standard deviations of the unconstrained numbers."""
+        return self._q.mean[self._where], self._q.std[self._where]
+
+    @cached_property
+    def _joint(self) -> Gaussian:
+        """The distribution of the unconstrained numbers."""
+        return Gaussian(self._normal[0], variance=self._q.covariance_of(range(self._q.dim)[self._where]))
+
+    @cached_property
+    def _draws(self) -> Array:
+        if not self._transform.increasing:
+            return self.sample(DRAWS, rng=0)
+        # each entry depends on one number alone: equally likely strata of it leave next to no error
+        return self._at_levels((np.arange(DRAWS) + 0.5) / DRAWS)
+
+    def _at_levels(self, levels: Array) -> Array:
+        mu, sd = self._normal
+        return self._transform.constrain(mu + sd * ndtri(levels)[:, None])
+
+    def _quantile(self, levels: Array) -> Any:
+        if not self._transform.increasing:
+            return super()._quantile(levels)
+        return self._at_levels(levels.ravel()).reshape(levels.shape + self.shape)[()]
+
+    def _log_density(self, values: Array) -> Array:
+        if not isinstance(self._transform, Elementwise):
+            return self._by_halves(values)
+        lower, upper = self._transform.bounds
+        inside = ((values > lower) & (values < upper)).all(axis=tuple(range(1, values.ndim)))
+        result = np.full(len(values), -np.inf)
+        result[inside] = self._by_halves(values[inside])
+        return result
+
+    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
+        """The distribution of an entry by itself, if it is a function of one unconstrained number."""
+        t = self._transform
+        if not isinstance(t, Elementwise):
+            return None
+        i = np.ravel_multi_index(index, self.shape)
+        mu, sd = (numbers[[i]] for numbers in self._normal)
+        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: t.single}), label)
+
+    def _by_halves(self, values: Array) -> Array:
+        try:
+            x = self._transform.unconstrain(values)
+        except InvalidInputError:  # some value is outside the support: look for it by halves
+            if len(values) == 1:
+                return np.array([-np.inf])
+            return np.concatenate([self._by_halves(half) for half in np.array_split(values, 2)])
+        return self._joint.log_density(x) - self._transform.log_jacobian(x)
+
+
+class EntryMarginal(Marginal):
+    """A `Marginal` of one entry of a parameter: what the whole one has there, and the entry's own density."""
+
+    def __init__(self, whole: Marginal, label: str, index: tuple[int, ...]) -> None:
+        self.name, self.shape = label, ()
+        self._whole, self._index = whole, index
+
+    @property
+    def mean(self) -> Any:
+        return self._whole.mean[self._index]
+
+    @property
+    def std(self) -> Any:
+        return self._whole.std[self._index]
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        column: Any = (slice(None), *self._index)
+        return np.asarray(self._whole.sample(n, rng)[column])
+
+    def _quantile(self, levels: Array) -> Any:
+        return self._whole.quantile(levels)[..., *self._index]
+
+    def _log_density(self, values: Array) -> Array:
+        if not isinstance(self._whole, TransformedMarginal):
+            return super()._log_density(values)
+        alone = self._whole.alone(self.name, self._index)
+        return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
+
+
+def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ...]] | None:
+    """The parameter of this name, or that of this label and the entry's index; ``values`` are (S, *shape) each.
+
+    Examples
+    --------
+    >>> values = {"beta": np.zeros((1, 3)), "alpha[1]": np.zeros(1)}
+    >>> found(values, "beta"), found(values, "alpha[1]"), found(values, "beta[2]"), found(values, "beta[3]")
+    (('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None)
+    """
+    if not isinstance(name, str):
+        return None
+    if name in values:
+        return name, ()
+    whole, bracket, entry = name.partition("[")
+    if not bracket or whole not in values:
+        return None
+    shape = np.shape(values[whole])[1:]
+    numbers = entry.removesuffix("]").split(",")
+    index = tuple(int(number) for number in numbers if number.isdecimal())
+    inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
+    return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
+
+
+def marginal(q: Gaussian, parameters: NamedParameters, name: str) -> Marginal:
+    """The distribution of the parameter ``name``, or of the entry with that label, where θ ~ ``q``."""
+    known = found(parameters.constrain(q.mean[None]), name)
+    if known is not None and known[1]:
+        return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
+    if isinstance(parameters, Parameters) and name not in parameters.shared:
+        return TransformedMarginal(q, parameters, name)
+    return Marginal(q, parameters, name)

@@ -1,0 +1,277 @@
+"""What a fit returns: a Gaussian with the record of how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.core.storage import write_archive
+from mgvbp.errors import InvalidInputError
+from mgvbp.families import Family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.arviz import data_tree
+from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
+from mgvbp.posterior.marginal import Marginal, found, marginal
+from mgvbp.posterior.summary import summarise
+from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.problem.parameters import Parameters, indexed
+from mgvbp.problem.problem import NamedParameters, checked_values
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+
+class Posterior(Gaussian):
+    """A Gaussian approximation of a posterior; use it as the prior of the next fit as it is.
+
+    Attributes
+    ----------
+    lower_bound : float
+        Larger is better. For the named methods the largest moving average over the run: a maximum of noisy
+        values, which leans upwards. For ``auto`` the surface's estimate at the result, which may exceed the
+        maximum by its error. `diagnose` estimates the bound on fresh draws.
+    lower_bound_se : float or None
+        The standard error of the estimate of ``auto``; None where it is not known.
+    converged : bool
+        For ``auto``, whether the certificate holds; for the named methods, whether the smoothed bound no longer
+        improved.
+    stop_reason : str
+    trace : Trace
+        One value an iteration.
+    method, estimator : str
+        What was run.
+    gap, gap_se : float or None
+        Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
+        and the standard deviation of that, where it is known; None for the named methods.
+    other_optima : tuple of float or None
+        Of a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first; empty if
+        all agreed, None where there was but one start. Unless they are far lower, `diagnose` then says "distrust".
+    failures : dict of str to int
+        Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
+        ``timed_out``, ``lost``); and ``workers_lost``, a number of workers, whose draws or shards others took over.
+    parameters : Parameters or None
+        Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
+        its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> posterior = mgvbp.fit(lambda theta: -0.5 * ((theta - 1.0) ** 2).sum(axis=1), dim=2)
+    >>> posterior.mean.round(3), posterior.std.round(3)
+    (array([1., 1.]), array([1., 1.]))
+    """
+
+    def __init__(
+        self,
+        mean: Array,
+        factor: Array,
+        family: Family,
+        *,
+        lower_bound: float,
+        lower_bound_se: float | None = None,
+        converged: bool,
+        stop_reason: str,
+        trace: Trace,
+        method: str,
+        estimator: str,
+        gap: float | None = None,
+        gap_se: float | None = None,
+        other_optima: Sequence[float] | None = None,
+        failures: Mapping[str, int] | None = None,
+        parameters: NamedParameters | None = None,
+        labels: Sequence[str] | None = None,
+        log_density: LogDensity | None = None,
+        pointwise: Callable[[Array], Array] | None = None,
+    ) -> None:
+        self._set(mean, factor, family)
+        self.lower_bound = lower_bound
+        self.lower_bound_se = lower_bound_se
+        self.converged = converged
+        self.stop_reason = stop_reason
+        self.trace = trace
+        self.method = method
+        self.estimator = estimator
+        self.gap = gap
+        self.gap_se = gap_se
+        self.other_optima = None if other_optima is None else tuple(other_optima)
+        self.failures = dict(failures or {})
+        self.parameters = parameters
+        if parameters is not None:
+            labels = parameters.labels
+        self._labels = labels
+        self._target = log_density
+        self._pointwise = pointwise
+
+    @property
+    def n_evaluations(self) -> int:
+        """How many log-likelihood evaluations the run made."""
+        return int(self.trace.n_evaluations[-1])
+
+    def __getitem__(self, name: str) -> Marginal:
+        """The distribution of a named parameter, or of the entry with this label, on the constrained scale."""
+        if self._labelled:
+            raise InvalidInputError(
+                f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
+                "constraints: model.parameters.constrain(posterior.sample(n)) has the values"
+            )
+        if self.parameters is None:
+            raise InvalidInputError(
+                f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
+                "mgvbp.models"
+            )
+        return marginal(self, self.parameters, name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether ``posterior[name]`` is there."""
+        return self.parameters is not None and found(self.named(self.mean[None]), name) is not None
+
+    __iter__ = None  # or else Python would try posterior[0], posterior[1], ...
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of θ; made when asked for, as there may be a million."""
+        return tuple(indexed("theta", (self.dim,)) if self._labels is None else self._labels)
+
+    @property
+    def _labelled(self) -> bool:
+        """Whether the entries of θ have names but what they stand for is not known."""
+        if self.parameters is not None or self._labels is None:
+            return False
+        return self.labels != tuple(indexed("theta", (self.dim,)))
+
+    def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
+        """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
+
+        They are the rows of ``sample(n, rng)``, transformed; without named parameters, these rows as
+        ``theta``.
+        """
+        return self.named(self.sample(n, rng))
+
+    def named(self, theta: Array) -> dict[str, Array]:
+        """Draws of θ (S, d), from `sample` or `resample`, by name as `draws` has them."""
+        return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
+
+    def diagnose(
+        self,
+        num_draws: int = 1000,
+        rng: int | np.random.Generator = 0,
+        log_density: LogDensity | None = None,
+    ) -> Diagnosis:
+        """Evaluate the target on fresh draws: can the result be trusted? ``print`` shows a report with advice.
+
+        Parameters
+        ----------
+        num_draws : int
+            How many evaluations to spend.
+        rng : int or numpy.random.Generator
+        log_density : callable, optional
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which brings no model back.
+        """
+        others = self.other_optima
+        below = None if others is None else tuple(self.lower_bound - bound for bound in others)
+        return diagnose(self, self._density(log_density), num_draws, rng, self.labels, below)
+
+    def resample(
+        self,
+        n: int,
+        num_draws: int | None = None,
+        rng: int | np.random.Generator = 0,
+        log_density: LogDensity | None = None,
+    ) -> Array:
+        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; see `named` for names.
+
+        They are chosen from ``num_draws`` draws of `sample` and closer to the posterior than these, if k-hat is not
+        above its limit (`diagnose`); otherwise there is a warning. A draw of large weight can occur several times.
+
+        Parameters
+        ----------
+        n : int
+        num_draws : int, optional
+            How many evaluations to spend; by default ``5 n``, and at least 1000.
+        rng, log_density
+            As for `diagnose`.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> from scipy.stats import multivariate_normal
+        >>> target = multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]])
+        >>> posterior = mgvbp.fit(target.logpdf, dim=2, family="diagonal")
+        >>> posterior.std.round(1), posterior.resample(2000).std(axis=0).round(1)
+        (array([0.8, 0.8]), array([1., 1.]))
+        """
+        return resample(self, self._density(log_density), n, num_draws, rng)
+
+    def _density(self, given: LogDensity | None) -> LogDensity:
+        density = self._target if given is None else given
+        if density is None:
+            raise InvalidInputError(
+                "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
+            )
+        return density
+
+    def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
+        """Draws as an ArviZ DataTree, one chain; the model is evaluated once a draw, if it is known.
+
+        ``posterior`` has what `draws` gives; ``sample_stats`` the log density ``log_q`` of the approximation and
+        ``lp`` of the target at θ; with named parameters ``unconstrained_posterior`` has θ, which the methods of
+        `mgvbp.models` take. Of a model that has ``pointwise``, ``log_likelihood`` has ``num_draws`` values for
+        each observation, for LOO, and ``observed_data`` its ``y``.
+
+        ArviZ before 1.0 wants ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
+        """
+        theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
+        stats = {"log_q": self.log_density(theta)}
+        if self._target is not None:
+            stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
+        return data_tree(
+            theta,
+            values=None if self.parameters is None else self.named(theta),
+            labels=None if self.parameters is None and not self._labelled else self.labels,
+            stats=stats,
+            pointwise=self._pointwise,
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
+
+        Of parameters that are not a `mgvbp.Parameters` (of NumPyro and PyMC models) it keeps the labels.
+        """
+        trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
+        blocks = getattr(self.family, "blocks", None)
+        meta = {
+            "family": self.family.name,
+            "blocks": blocks and [block.tolist() for block in blocks],
+            "lower_bound": self.lower_bound,
+            "lower_bound_se": self.lower_bound_se,
+            "converged": self.converged,
+            "stop_reason": self.stop_reason,
+            "method": self.method,
+            "estimator": self.estimator,
+            "gap": self.gap,
+            "gap_se": self.gap_se,
+            "other_optima": self.other_optima,
+            "failures": self.failures,
+            "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
+            "labels": self.labels,
+        }
+        write_archive(path, "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
+
+    def summary(self) -> str:
+        """A table of means, standard deviations and central 95% intervals, under a heading on the run.
+
+        Named parameters appear on their constrained scale; see `Marginal` for how they are computed.
+        """
+        scale = "entries of θ, on the unconstrained scale" if self._labelled else ""
+        return summarise(self, scale if self.parameters is None else "parameters on their constrained scale")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles go without the model, which is often not picklable; see `save` for the parameters."""
+        parameters = self.parameters if isinstance(self.parameters, Parameters) else None
+        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}

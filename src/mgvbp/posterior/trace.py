@@ -1,0 +1,52 @@
+"""The record of a run: one value an iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp.core.linalg import Array
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One entry an iteration, each an array of the same length.
+
+    Attributes
+    ----------
+    phase : what the iteration's draws were for; ``step`` for the named methods
+    lower_bound : the estimate after that iteration's draws (larger is better)
+    smoothed : its moving average over the last ``window`` iterations; for ``auto`` the bound of the best iterate
+    gap : predicted distance to the optimum in nats, noise included
+    noise : standard deviation of the gap, where the method knows it; else inf
+    step_size : the step taken
+    radius : trust radius in nats; inf for methods without one
+    num_draws : draws of that iteration
+    n_evaluations : evaluations so far
+    dropped : draws left out because their value was not finite
+    reductions : halvings of the step to keep the precision positive definite
+    """
+
+    phase: NDArray[np.str_]
+    lower_bound: Array
+    smoothed: Array
+    gap: Array
+    noise: Array
+    step_size: Array
+    radius: Array
+    num_draws: NDArray[np.int64]
+    n_evaluations: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    reductions: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lower_bound)
+
+
+COUNTS = ("num_draws", "n_evaluations", "dropped", "reductions")
+TRACE_DTYPES: dict[str, str] = {
+    field.name: "U8" if field.name == "phase" else "int64" if field.name in COUNTS else "float64"
+    for field in fields(Trace)
+}

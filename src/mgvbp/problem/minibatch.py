@@ -1,0 +1,201 @@
+"""A log-likelihood over data, a batch at a time."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp.core.checks import as_key, positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+
+DERIVATIVES = ("value_and_grad", "value_grad_and_squares")
+PROBES = 4
+"""Rows on which a function is asked whether it sums over its rows."""
+
+
+class Minibatches:
+    """The log-likelihood of independent observations, of which each iteration sees a random batch.
+
+    Called, it is the log-likelihood of all data, summed batch by batch; `at` is the one of an iteration: that of its
+    batch times N/B, which is the same on average. All draws of an iteration see the same batch. The order of the
+    data is a function of the seed and the epoch, so that a run can be repeated, and resumed.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(theta, *batch)``, with draws (S, d) and some rows of each array of data -> (S,): the *sum*
+        over the rows. A function that averages, or has a prior in it, is refused at its first call, which compares
+        four random rows with two and two. Methods ``value_and_grad`` and ``value_grad_and_squares`` with the same
+        arguments, as `mgvbp.networks.Network` and `mgvbp.from_jax` have them, bring derivatives.
+    *data : arrays
+        Of the same length N, one row an observation. Lists, and series and frames of pandas, become NumPy arrays;
+        anything else with a ``shape`` stays what it is, a memory map for one, if its first axis takes slices and
+        sorted arrays of row numbers.
+    batch_size : int, optional
+        B, by default N. Where it does not divide N, all batches of an epoch are a little smaller: a small last
+        one would be noise with the weight of all others.
+    rng : int or numpy.random.Generator
+        Seed of the order.
+
+    Examples
+    --------
+    >>> import numpy as np, mgvbp
+    >>> y = np.random.default_rng(0).normal(2.0, 1.0, size=1000)
+    >>> def log_likelihood(theta, y):
+    ...     return -0.5 * ((y - theta) ** 2).sum(axis=1)
+    >>> batches = mgvbp.Minibatches(log_likelihood, y, batch_size=100)
+    >>> batches.num_batches
+    10
+    >>> theta = np.zeros((1, 1))
+    >>> epoch = [batches.at(t)(theta)[0] for t in range(1, 11)]
+    >>> bool(np.isclose(np.mean(epoch), batches(theta)[0]))
+    True
+    """
+
+    def __init__(
+        self,
+        log_likelihood: Callable[..., Any],
+        *data: Any,
+        batch_size: int | None = None,
+        rng: int | np.random.Generator = 0,
+    ) -> None:
+        if not callable(log_likelihood):
+            raise InvalidTypeError(
+                f"log_likelihood must be a function of draws and data; got {log_likelihood!r}"
+            )
+        if not data:
+            raise InvalidInputError("give the data after the function: Minibatches(log_likelihood, X, y)")
+        arrays = tuple(as_indexed(array) for array in data)
+        lengths = [array.shape[0] for array in arrays]
+        if len(set(lengths)) > 1:
+            raise InvalidInputError(f"the arrays of data differ in length: {', '.join(map(str, lengths))}")
+        self.num_rows = positive_integer(lengths[0], "the number of rows")
+        self.batch_size = self.num_rows if batch_size is None else positive_integer(batch_size, "batch_size")
+        if self.batch_size > self.num_rows:
+            raise InvalidInputError(f"batch_size is {batch_size}, but there are only {self.num_rows} rows")
+        self.log_likelihood, self.data, self.key = log_likelihood, arrays, as_key(rng)
+        self._epoch: tuple[int, NDArray[np.int64]] | None = None
+        self._probes = np.random.default_rng(self.key)
+        known = self.num_rows < 2 or getattr(log_likelihood, "sums_over_rows", False)
+        self._unchecked = set() if known else {"__call__", *DERIVATIVES}
+
+    @property
+    def num_batches(self) -> int:
+        """Iterations in an epoch."""
+        return -(-self.num_rows // self.batch_size)
+
+    def at(self, iteration: int) -> Batch:
+        """The log-likelihood of iteration 1, 2, ...: that of a batch, as if of all data."""
+        if self.num_batches == 1:
+            return Batch(self, self.data, 1.0)
+        epoch, position = divmod(iteration - 1, self.num_batches)
+        start, stop = (k * self.num_rows // self.num_batches for k in (position, position + 1))
+        rows = np.sort(self._order(epoch)[start:stop])
+        return Batch(self, tuple(array[rows] for array in self.data), self.num_rows / len(rows))
+
+    def __call__(self, theta: Array) -> Array:
+        """The log-likelihood of all data, (S, d) -> (S,)."""
+        return self._sum("__call__", theta)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function brings along: derivatives, of all data, and the names of the parameters."""
+        function = self.__dict__.get("log_likelihood")
+        if name not in (*DERIVATIVES, "parameters") or not hasattr(function, name):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        return partial(self._sum, name) if name in DERIVATIVES else getattr(function, name)
+
+    def evaluate(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
+        """What the method ``name`` of the function gives for some rows of data."""
+        if name in self._unchecked and self._seen_to_sum(name, theta):
+            self._unchecked.discard(name)  # by another thread, it may be gone
+        return self._parts(name, theta, data)
+
+    def _parts(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
+        method = self.log_likelihood if name == "__call__" else getattr(self.log_likelihood, name)
+        found = method(theta, *data)
+        return tuple(np.asarray(part) for part in (found if name in DERIVATIVES else (found,)))
+
+    def _sum(self, name: str, theta: Array) -> tuple[Array, ...]:
+        starts = range(0, self.num_rows, self.batch_size)
+        batches = (tuple(array[i : i + self.batch_size] for array in self.data) for i in starts)
+        parts = [self.evaluate(name, theta, batch) for batch in batches]
+        return tuple(np.sum(terms, axis=0) for terms in zip(*parts, strict=True))
+
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        if self._epoch is None or self._epoch[0] != epoch:
+            self._epoch = epoch, np.random.default_rng((*self.key, epoch)).permutation(self.num_rows)
+        return self._epoch[1]
+
+    def _seen_to_sum(self, name: str, theta: Array) -> bool:
+        """Whether a method was seen to sum over random rows; raise if it does not.
+
+        Zeros and infinities show nothing, and results of a wrong shape are for the caller to refuse.
+        """
+        rows = np.sort(self._probes.choice(self.num_rows, min(PROBES, self.num_rows), replace=False))
+        half = len(rows) // 2
+        probed = [
+            self._parts(name, theta, tuple(array[some] for array in self.data))
+            for some in (rows, rows[:half], rows[half:])
+        ]
+        seen = []
+        for whole, first, second in zip(*probed, strict=True):
+            if not whole.shape == first.shape == second.shape:
+                return False
+            with np.errstate(invalid="ignore"):
+                size = np.abs(first) + np.abs(second)
+                rounding = 1e-6 * (1.0 + np.max(size, where=np.isfinite(size), initial=0.0))
+                off = np.abs(whole - first - second) > 1e-3 * size + rounding
+            if np.any(off):
+                where = np.unravel_index(np.argmax(off), off.shape)
+                raise InvalidInputError(
+                    f"{'log_likelihood' if name == '__call__' else name} does not sum over the rows of a batch: "
+                    f"{whole[where]:.6g} for {len(rows)} rows, but {first[where]:.6g} and {second[where]:.6g} for its "
+                    "halves. It must not average or scale: Minibatches does"
+                )
+            seen.append(np.any(np.isfinite(size) & (size > 10.0 * rounding)))
+        return all(seen)
+
+
+def as_indexed(array: Any) -> Any:
+    """``array`` as something whose rows have numbers: those of pandas have labels."""
+    if isinstance(array, (list, tuple)) or hasattr(array, "iloc"):
+        try:
+            array = np.asarray(array)
+        except ValueError:
+            raise InvalidTypeError("data must be arrays; got a list of rows of unequal lengths") from None
+    if not getattr(array, "shape", ()):
+        raise InvalidTypeError(
+            f"data must be arrays, with a shape (N, ...), or lists; got {reprlib.repr(array)}"
+        )
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch of data, whose log-likelihood counts ``scale`` times."""
+
+    owner: Minibatches
+    data: tuple[Any, ...]
+    scale: float
+
+    def __call__(self, theta: Array) -> Array:
+        """The scaled log-likelihood, (S, d) -> (S,)."""
+        return self._scaled("__call__", theta)[0]
+
+    def value_and_grad(self, theta: Array) -> tuple[Array, ...]:
+        """It and its gradients (S, d)."""
+        return self._scaled("value_and_grad", theta)
+
+    def value_grad_and_squares(self, theta: Array) -> tuple[Array, ...]:
+        """These and the scaled sum of squared gradients of the rows, (S, d)."""
+        return self._scaled("value_grad_and_squares", theta)
+
+    def _scaled(self, name: str, theta: Array) -> tuple[Array, ...]:
+        return tuple(self.scale * part for part in self.owner.evaluate(name, theta, self.data))

@@ -1,0 +1,128 @@
+"""Models that are functions of named, constrained parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.linalg import Array
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.problem.parameters import Parameters
+
+
+@dataclass(frozen=True, init=False)
+class Model:
+    """A log-likelihood as a function of named, constrained parameters.
+
+    Parameters
+    ----------
+    function : callable
+        Called with one keyword argument a name, of shape (S, *shape); returns the log-likelihood (S,).
+    parameters : Parameters
+    pointwise : callable, optional
+        The log-likelihood of each of n observations: called as ``function`` is, with all draws at once, returns
+        (S, n). `Posterior.to_arviz` then has the group ``log_likelihood``, for LOO. The attribute of this name is the
+        same as a function of θ, (S, d) -> (S, n), or None.
+    y : array_like of shape (n,), optional
+        The observations, for the group ``observed_data``; they go with ``pointwise``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from mgvbp.transforms import Positive, Real
+    >>> y = np.array([0.3, 1.1, 0.4])
+    >>> def log_likelihood(mu, sigma):
+    ...     return norm.logpdf(y, mu[:, None], sigma[:, None]).sum(axis=1)
+    >>> model = Model(log_likelihood, Parameters(mu=Real(), sigma=Positive()))
+    >>> model(np.zeros((2, 2))).round(4)
+    array([-3.4868, -3.4868])
+
+    With the log-likelihood of each observation, for ArviZ:
+
+    >>> import mgvbp
+    >>> def pointwise(mu, sigma):
+    ...     return norm.logpdf(y, mu[:, None], sigma[:, None])
+    >>> model = Model(log_likelihood, model.parameters, pointwise=pointwise, y=y)
+    >>> tree = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=2)).to_arviz(num_draws=100)
+    >>> tree["log_likelihood"]["y"].shape, tree["observed_data"]["y"].shape
+    ((1, 100, 3), (3,))
+    """
+
+    function: Callable[..., Any]
+    parameters: Parameters
+    _pointwise: Callable[..., Any] | None = field(default=None, repr=False)
+
+    y: ClassVar[Any] = None  # and of an object, where it is given; a subclass may have its own
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        parameters: Parameters,
+        *,
+        pointwise: Callable[..., Any] | None = None,
+        y: ArrayLike | None = None,
+    ) -> None:
+        if not isinstance(parameters, Parameters):
+            raise InvalidTypeError(f"parameters must be a mgvbp.Parameters; got {parameters!r}")
+        _require_function(function, "function", parameters.names)
+        if pointwise is not None:
+            _require_function(pointwise, "pointwise", parameters.names)
+        elif y is not None:
+            raise InvalidInputError(
+                "y goes with pointwise, the log-likelihood of each observation: give both"
+            )
+        for name, value in (("function", function), ("parameters", parameters), ("_pointwise", pointwise)):
+            object.__setattr__(self, name, value)
+        if y is not None:
+            object.__setattr__(self, "y", np.asarray(y))
+
+    @property
+    def pointwise(self) -> Callable[[ArrayLike], Array] | None:
+        """The log-likelihood of each observation at each row of θ, (S, d) -> (S, n); None if it is not known."""
+        return None if self._pointwise is None else self._by_observation
+
+    def _by_observation(self, theta: ArrayLike) -> Array:
+        assert self._pointwise is not None
+        points = np.asarray(theta)
+        values = np.asarray(self._pointwise(**self.parameters.constrain(points)), dtype=np.float64)
+        known = self.y is not None
+        if values.ndim != 2 or len(values) != len(points) or (known and values.shape[1:] != self.y.shape):
+            n = ", ".join(map(str, self.y.shape)) if known else "n"
+            raise EvaluationError(
+                f"pointwise returned shape {values.shape}; expected ({len(points)}, {n}): a value for each draw and "
+                "observation",
+                points,
+            )
+        return values
+
+    def __call__(self, theta: ArrayLike) -> Any:
+        """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
+        return self.function(**self.parameters.constrain(theta))
+
+
+def _require_function(function: Any, name: str, names: Iterable[str]) -> None:
+    """Complain of what cannot be called with these names."""
+    if not callable(function):
+        raise InvalidTypeError(f"{name} must be a function of the parameters; got {function!r}")
+    if not takes(function, names):
+        raise InvalidInputError(
+            f"{name} cannot be called with the parameters' names {', '.join(names)}; "
+            f"its arguments are {inspect.signature(function)}"
+        )
+
+
+def takes(function: Callable[..., Any], names: Iterable[str]) -> bool:
+    """Whether the function's signature allows these keyword arguments; True where it has none to look at."""
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
+    except ValueError:
+        return True
+    except TypeError:
+        return False
+    return True

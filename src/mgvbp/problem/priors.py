@@ -1,0 +1,137 @@
+"""Priors on the constrained scale: distributions of named values, as a density of θ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.checks import as_floats
+from mgvbp.core.linalg import Array
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.problem.differences import derivatives, gradients
+from mgvbp.problem.problem import checked_values
+from mgvbp.transforms import Elementwise, Ordered, Transform
+
+if TYPE_CHECKING:
+    from mgvbp.problem.parameters import Key, Parameters
+
+
+@dataclass(frozen=True)
+class ConstrainedPrior:
+    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`."""
+
+    parameters: Parameters
+    distributions: Mapping[str, Any]
+
+    def log_density(self, theta: ArrayLike) -> Array:
+        """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
+        total = self.parameters.log_jacobian(theta)
+        for name, value in self.parameters.constrain(theta).items():
+            total += self._sum(name, value)
+        return total
+
+    def grad_log_density(self, theta: ArrayLike) -> Array:
+        """The gradient of `log_density` at each row, (S, d) -> (S, d), by differences within each constraint.
+
+        Distributions know their densities, not their derivatives. nan where the density is zero all around.
+        """
+        points = as_floats(theta, "theta")
+        return np.concatenate([self._slopes(*block) for block in self.parameters.blocks(points)], axis=1)
+
+    def _slopes(self, key: Key, transform: Transform, columns: Array) -> Array:
+        """The gradient in the numbers (S, size) of one constraint: all else in the density is constant in them."""
+
+        def of_entries(x: Array) -> Array:
+            assert isinstance(transform, Elementwise)
+            assert isinstance(key, str)
+            value = transform.constrain(x)
+            terms = np.where(np.isfinite(value), self._terms(key, value), -np.inf)
+            return transform.log_derivative(x) + terms.reshape(x.shape)
+
+        def of_rows(x: Array) -> Array:
+            value = transform.constrain(x)
+            named = {key: value} if isinstance(key, str) else dict(zip(key, value.T, strict=True))
+            return sum((self._sum(*item) for item in named.items()), start=transform.log_jacobian(x))
+
+        if (
+            isinstance(key, str)
+            and isinstance(transform, Elementwise)
+            and univariate(self.distributions[key])
+        ):
+            return derivatives(of_entries, columns)
+        return gradients(of_rows, columns)
+
+    def _sum(self, name: str, value: Array) -> Array:
+        """The log density of a name's values, (S, *shape) -> (S,)."""
+        terms, entries = self._terms(name, value), tuple(range(1, value.ndim))
+        if terms.shape == value.shape:
+            terms = terms.sum(axis=entries)
+        elif terms.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
+            terms = terms.reshape(1)
+        finite = np.isfinite(value).all(axis=entries)
+        return np.where(finite, checked_values(terms, value, f"the prior of {name}"), -np.inf)
+
+    def _terms(self, name: str, value: Array) -> Array:
+        """What a distribution says of values (S, *shape): one number a draw, or one an entry."""
+        # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.asarray(log_density_of(self.distributions[name], name, value))
+
+
+def require_support(name: str, transform: Transform, distribution: Any) -> None:
+    """Refuse a prior that is zero at some of the values of ``transform``, where both say what theirs are."""
+    if not isinstance(transform, Elementwise | Ordered) or not callable(
+        getattr(distribution, "support", None)
+    ):
+        return
+    try:
+        low, high = distribution.support()
+    except TypeError:
+        raise InvalidTypeError(
+            f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
+        ) from None
+    low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
+    if isinstance(transform, Ordered):  # whose entries bind each other: each by itself can be any number
+        lower, upper = -math.inf, math.inf
+        advice = (
+            "a distribution of all real numbers, such as scipy.stats.norm, or Positive steps and their sums"
+        )
+    else:
+        lower, upper = transform.bounds
+        advice = "Positive, LowerBound, UpperBound or Interval"
+    # uniform(a, b - a) may end a rounding error before b
+    near = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-12)
+    if not ((low <= lower or near(low, lower)) and (high >= upper or near(high, upper))):
+        raise InvalidInputError(
+            f"the prior of {name} has the support ({low}, {high}), but {transform!r} goes beyond it: use {advice}"
+        )
+
+
+def log_density_of(distribution: Any, name: str, value: Array) -> Any:
+    """The log density of the values (S, *shape) as the distribution, or the function, returns it."""
+    if not hasattr(distribution, "logpdf"):
+        return distribution(value)
+    # scipy's Dirichlet, alone among its distributions, has the draws in the last axis
+    columns = type(distribution).__name__ == "dirichlet_frozen"
+    try:
+        return distribution.logpdf(value.T if columns else value)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"the logpdf of the prior of {name} does not take values of shape {value.shape}, one row per draw: "
+            f"{error}; give a function of them that returns shape ({len(value)},)",
+            value,
+        ) from error
+
+
+def univariate(distribution: Any) -> bool:
+    """Whether it is one of scipy's for single numbers, which say of each entry of an array what they say of it alone.
+
+    Others may return as many terms and yet look at several entries for one, as a random walk does.
+    """
+    return type(distribution).__module__.startswith("scipy.stats.") and hasattr(distribution, "support")

@@ -1,0 +1,335 @@
+"""What is to be approximated: a log-likelihood, a prior and a dimension; checks on what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
+from mgvbp.families.gaussian import Gaussian
+
+LogLikelihood = Callable[[Array], Any]
+Needs = Literal["values", "gradients", "squares"]
+"""What an estimator asks of a log-likelihood; each includes the earlier ones."""
+
+
+class Prior(Protocol):
+    """Anything with a log density of rows: (S, d) -> (S,)."""
+
+    def log_density(self, theta: Array, /) -> ArrayLike:
+        """Log density at each row of ``theta``."""
+
+
+@runtime_checkable
+class NamedParameters(Protocol):
+    """What the entries of θ stand for: a `mgvbp.Parameters`, or what a model from elsewhere brings along."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names."""
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of θ: a name, or a name with an index in brackets."""
+
+    def constrain(self, theta: Array, /) -> dict[str, Array]:
+        """The values of each name, (S, *shape), at the rows of ``theta`` (S, d)."""
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """A log-likelihood that is another, unbiased, one at every iteration: `mgvbp.Minibatches`."""
+
+    @property
+    def num_batches(self) -> int:
+        """Iterations until all data were seen once; with 1 it is always the same."""
+
+    def at(self, iteration: int, /) -> LogLikelihood:
+        """The log-likelihood of iteration 1, 2, ..."""
+
+    def __call__(self, theta: Array, /) -> Any:
+        """The log-likelihood of all data."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A posterior to approximate.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
+        With ``prior=None`` it is the whole log posterior density, up to a constant.
+    prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
+    dim : int, optional
+        The number of parameters d; taken from named parameters or a Gaussian prior.
+    vectorized : bool
+    grad : callable, optional
+        The gradient of ``log_likelihood``: (S, d) -> (S, d); with ``vectorized=False`` (d,) -> (d,). Not needed
+        where the log-likelihood has a method ``value_and_grad``: (S, d) -> (S,), (S, d).
+
+    Attributes
+    ----------
+    parameters : NamedParameters or None
+        The attribute ``parameters`` of the log-likelihood or of the prior, if one of them has it.
+    num_batches : int
+        Iterations until all data were seen once; more than 1 for minibatches.
+
+    Examples
+    --------
+    >>> problem = Problem(lambda theta: -(theta**2).sum(axis=1), Gaussian(variance=1.0, dim=2))
+    >>> problem.evaluate(np.ones((3, 2)))
+    array([-2., -2., -2.])
+    """
+
+    log_likelihood: LogLikelihood
+    prior: Prior | None = None
+    dim: int = 0
+    vectorized: bool = True
+    grad: Callable[[Array], Any] | None = None
+    parameters: NamedParameters | None = field(init=False, default=None)
+    num_batches: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        if not callable(self.log_likelihood):
+            raise InvalidTypeError(
+                "log_likelihood must be a function of an (S, d) array; "
+                f"got {type(self.log_likelihood).__name__}"
+            )
+        if isinstance(self.log_likelihood, Streamed):
+            object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
+        if self.grad is not None and not callable(self.grad):
+            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {self.grad!r}")
+        if self.grad is not None and self.num_batches > 1:
+            raise InvalidInputError("minibatches need their own value_and_grad: grad= would be of all data")
+        if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
+            raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
+        object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
+        object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """A label for each parameter, if they have names."""
+        return None if self.parameters is None else self.parameters.labels
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the log-likelihood comes with its gradient."""
+        return self.grad is not None or hasattr(self.log_likelihood, "value_and_grad")
+
+    @property
+    def missing_gradient(self) -> str:
+        """Why a gradient of the log-likelihood is of no use: its prior has none; "" if it has."""
+        if self.prior is None or hasattr(self.prior, "grad_log_density"):
+            return ""
+        return (
+            f"the prior, a {type(self.prior).__name__}, has no grad_log_density((S, d)) -> (S, d): give it one, use a "
+            "Gaussian or Parameters.prior, or put the prior into the function and leave prior out"
+        )
+
+    def evaluate(self, theta: Array) -> Array:
+        """The log-likelihood of all data at each row of ``theta``, (S, d) -> (S,); values need not be finite."""
+        return self.evaluate_at(None, theta, "values")[0]
+
+    def evaluate_at(self, iteration: int | None, theta: Array, needs: Needs) -> tuple[Array, ...]:
+        """What an estimator needs at each row: values (S,), gradients (S, d) and squares (S, d), so far as it does.
+
+        Squares are the sums over the observations of their squared gradients. Of minibatches the one of
+        ``iteration`` = 1, 2, ... is taken; None stands for all data.
+        """
+        function = self.log_likelihood
+        if self.num_batches > 1 and iteration is not None:
+            function = cast(Streamed, function).at(iteration)
+        if needs == "values" or (needs == "gradients" and self.grad is not None):
+            derivatives: tuple[Array, ...] = ()
+            if needs == "gradients":
+                rows = called(cast(LogLikelihood, self.grad), theta, self.vectorized, self._wrapping)
+                derivatives = (checked_derivatives(rows, theta, "grad"),)
+            values = called(function, theta, self.vectorized, self._wrapping)
+            advice = "try vectorized=False" if self.vectorized else ""
+            one_by_one = not self.vectorized
+            return checked_values(
+                values, theta, "log_likelihood", advice, one_by_one=one_by_one
+            ), *derivatives
+        name, number = ("value_and_grad", 2) if needs == "gradients" else ("value_grad_and_squares", 3)
+        found = called(getattr(function, name), theta)
+        if not isinstance(found, tuple | list) or len(found) != number:
+            came = f"{len(found)} arrays" if isinstance(found, tuple | list) else f"a {type(found).__name__}"
+            raise EvaluationError(
+                f"{name} returned {came}; expected {number}: values ({len(theta)},) and derivatives {theta.shape}",
+                theta,
+            )
+        values, *others = found
+        return checked_values(values, theta, name), *(
+            checked_derivatives(rows, theta, name) for rows in others
+        )
+
+    def one_by_one(self, needs: Needs) -> bool:
+        """Whether `evaluate_at` calls the user's functions for one draw after the other."""
+        return not self.vectorized and (needs == "values" or self.grad is not None)
+
+    def require(self, needs: Needs) -> None:
+        """Raise if the log-likelihood or the prior lacks what an estimator needs."""
+        if needs == "values":
+            return
+        if needs == "squares" and not hasattr(self.log_likelihood, "value_grad_and_squares"):
+            raise InvalidInputError(
+                "this estimator needs per-example gradients, which networks have: see mgvbp.networks"
+            )
+        if not self.has_gradient:
+            raise InvalidInputError(
+                "estimator='gradient' needs a gradient: give grad=, or grad='jax' if the function is one of JAX"
+            )
+        if self.missing_gradient:
+            raise InvalidInputError(self.missing_gradient)
+
+    @property
+    def _wrapping(self) -> str:
+        """What to try where the parameters have names of which the function may be one, but does not know it."""
+        if self.parameters is None or hasattr(self.log_likelihood, "parameters"):
+            return ""
+        return f"; if it is a function of {', '.join(self.parameters.names)}, wrap it: mgvbp.Model(f, parameters)"
+
+
+def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
+    """The named parameters of the log-likelihood or of the prior, which must not contradict each other."""
+    ours, theirs = (getattr(owner, "parameters", None) for owner in (log_likelihood, prior))
+    # anything else by that name is none of our business: the method of a PyTorch module, for one
+    first = ours if isinstance(ours, NamedParameters) else None
+    second = theirs if isinstance(theirs, NamedParameters) else None
+    if first is None or second is None:
+        return second if first is None else first
+    # those of models from elsewhere hold functions, which cannot be compared: the labels have to do
+    specs = [p.spec() for p in (first, second) if hasattr(p, "spec")]
+    if first.labels != second.labels or (len(specs) == 2 and specs[0] != specs[1]):
+        way_out = "; if they mean the same, mgvbp.Gaussian(prior.mean, prior.covariance) has no names"
+        raise InvalidInputError(
+            f"the prior is one of other parameters than the model's: {second} against {first}"
+            + (way_out if isinstance(prior, Gaussian) else "")
+        )
+    return first
+
+
+def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
+    """The dimension that ``prior``, ``dim`` and ``parameters`` agree on."""
+    if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
+        raise InvalidTypeError(
+            "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
+            f"got {type(prior).__name__}"
+        )
+    if parameters is not None:
+        of_prior = prior.dim if isinstance(prior, Gaussian) else 0
+        for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
+            if given not in (0, parameters.dim):
+                raise InvalidInputError(
+                    f"{what} {given}, but the model has {parameters.dim} unconstrained parameters: "
+                    f"{', '.join(parameters.labels)}"
+                )
+        return parameters.dim
+    if isinstance(prior, Gaussian):
+        if dim not in (0, prior.dim):
+            raise InvalidInputError(f"the prior has {prior.dim} parameters, but {dim} were asked for")
+        return prior.dim
+    if dim < 1:
+        raise InvalidInputError("the dimension is not known: give dim=, initial_mean= or a Gaussian prior")
+    return dim
+
+
+def prior_and_dim(target: object) -> tuple[Prior | None, int]:
+    """What an ask/tell run is for: a `Problem`, a Gaussian prior, or a number of parameters without a prior."""
+    if isinstance(target, Problem):
+        return target.prior, target.dim
+    if isinstance(target, Gaussian):
+        return target, target.dim
+    return None, positive_integer(target, "the dimension")
+
+
+def log_prior(prior: Prior | None, theta: Array) -> Array:
+    """Log prior density at each row of ``theta``; zeros for no prior."""
+    if prior is None:
+        return np.zeros(len(theta))
+    if isinstance(prior, Gaussian):
+        return prior.log_density_at(theta)
+    return checked_values(called(prior.log_density, theta), theta, "prior.log_density")
+
+
+def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = True, advice: str = "") -> Any:
+    """Call the user's function with all draws, or with one after the other, which gives a list.
+
+    An exception passes through and has the function's argument as its attribute ``theta``.
+    """
+    given, found = theta, []
+    try:
+        if vectorized:
+            return function(theta)
+        for given in theta:
+            found.append(function(given))  # noqa: PERF401: the handler below must know which draw it was
+        return found
+    except Exception as error:
+        error.theta = given  # type: ignore[attr-defined]
+        if not isinstance(error, MgvbpError):
+            if not advice and given.ndim == 2:
+                advice = "; if it takes one draw at a time, say vectorized=False"
+            error.add_note(
+                "raised by the function given to mgvbp; its argument is this exception's "
+                f".theta {given.shape}{advice}"
+            )
+        raise
+
+
+def checked_values(
+    values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
+) -> Array:
+    """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
+    if array.dtype.kind not in "fiub":
+        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    if array.ndim > 1 and one_by_one:
+        raise EvaluationError(
+            f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
+            theta,
+        )
+    if array.shape != (len(theta),):
+        advice = f"; it looks written for one draw: {advice}" if advice and array.size == 1 else ""
+        raise EvaluationError(
+            f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
+            theta,
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
+    """Derivatives as float64 (S, d), or an error that says what came."""
+    try:
+        array = np.asarray(rows)
+    except ValueError:
+        raise EvaluationError(
+            f"{name} returned rows of unequal lengths; expected real numbers {theta.shape}", theta
+        ) from None
+    if array.dtype.kind not in "fiub" or array.shape != theta.shape:
+        raise EvaluationError(
+            f"{name} returned {array.dtype} derivatives of shape {array.shape}; expected real numbers {theta.shape}",
+            theta,
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def grad_log_prior(prior: Prior | None, theta: Array) -> Array:
+    """The gradient of the log prior density at each row of ``theta``, (S, d); zeros for no prior."""
+    if prior is None:
+        return np.zeros_like(theta)
+    gradient: Callable[[Array], Any] = prior.grad_log_density  # type: ignore[attr-defined]
+    return checked_derivatives(called(gradient, theta), theta, "prior.grad_log_density")

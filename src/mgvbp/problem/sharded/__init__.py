@@ -1,0 +1,5 @@
+"""Data in shards: see `ShardedLikelihood`."""
+
+from mgvbp.problem.sharded.likelihood import ShardedLikelihood
+
+__all__ = ["ShardedLikelihood"]

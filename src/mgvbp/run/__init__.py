@@ -1,0 +1,22 @@
+"""From a problem to a posterior: the loop, who evaluates the draws, checkpoints, and `fit` that puts them together.
+
+It may import every package below it; the packages above see `fit`, `resume` and `compare_families` only. Begin with
+`fitting` and `loop`: a draw goes from `loop` through `checkpoint`, if the run is recorded, and `parallel`, if workers
+evaluate it, to `Problem.evaluate_at`, which calls the user's function.
+"""
+
+from mgvbp.run.asynchronous import Asynchronous
+from mgvbp.run.checkpoint import read_checkpoint
+from mgvbp.run.comparison import FamilyComparison, compare_families
+from mgvbp.run.fitting import fit, resume
+from mgvbp.run.progress import progress_bar
+
+__all__ = [
+    "Asynchronous",
+    "FamilyComparison",
+    "compare_families",
+    "fit",
+    "progress_bar",
+    "read_checkpoint",
+    "resume",
+]

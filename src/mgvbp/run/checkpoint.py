@@ -1,0 +1,322 @@
+"""Checkpoints: a file with the state of a run, from which `mgvbp.resume` goes on.
+
+A run's state is immutable. A checkpoint is the state after the last iteration and, of the iteration that has begun
+since, the draws that were evaluated. To resume means to read it: nothing is done again. Files are NumPy archives with a
+JSON header and a checksum (`mgvbp.core.storage`). They are not compressed, and replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp.core.linalg import Array
+from mgvbp.core.storage import read_archive, write_archive
+from mgvbp.core.version import __version__
+from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, InvalidTypeError, warn_user
+from mgvbp.posterior.failures import Failures
+from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.run.encoding import KINDS, Decoder, Encoder
+from mgvbp.run.loop import Snapshot, rows_of, trace_of
+from mgvbp.run.evaluation import Evaluator
+from mgvbp.run.recognition import Function, recognise
+
+LARGE = 2**30
+"""Bytes of a file from which the user is told that it grows. All of it is written every time: a disk takes seconds for
+1 GiB, which at half of that nobody notices, and at twice of that is felt beside the default of 60 s between writes."""
+SAME_DRAWS = 1e-6
+"""Relative difference below which draws made again are taken for those of the file. Another BLAS changes their last
+digits, a wrong state all of them, so that anything between 1e-10 and 1e-2 would do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The draws of an iteration, and what is known of them so far.
+
+    Only `with_rows` writes to the arrays, and it marks draws as known after their values are there. So an interrupt at
+    any moment leaves a part that is right.
+    """
+
+    theta: Array
+    """All draws of the iteration, (S, d)."""
+    known: NDArray[np.bool_]
+    """Which of them were evaluated, (S,)."""
+    arrays: tuple[Array, ...]
+    """What came of these, as `Problem.evaluate_at` returns it, and NaN for the others; empty if nothing is known."""
+
+    @classmethod
+    def of(cls, theta: Array) -> Part:
+        """Nothing is known yet."""
+        return cls(theta, np.zeros(len(theta), bool), ())
+
+    def with_rows(self, rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> Part:
+        """With the values of some draws, in place: there may be as many calls as there are draws."""
+        part = self
+        if not self.arrays:
+            blank = tuple(np.full((len(self.known), *array.shape[1:]), np.nan) for array in arrays)
+            part = Part(self.theta, self.known.copy(), blank)
+        for array, some in zip(part.arrays, arrays, strict=True):
+            array[rows] = some
+        part.known[rows] = True
+        return part
+
+    def completed(self, rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> Part:
+        """With the values of all other draws, as another part, so that this one stays what it is."""
+        whole = arrays
+        if len(rows) < len(self.known):
+            whole = tuple(array.copy() for array in self.arrays)
+            for array, some in zip(whole, arrays, strict=True):
+                array[rows] = some
+        return Part(self.theta, np.ones(len(self.known), bool), whole)
+
+    def witness(self) -> Part:
+        """The first two draws that had a value; the others may have failed by accident."""
+        finite = np.isfinite(self.arrays[0]) if self.arrays else self.known
+        rows = np.flatnonzero(finite)[:2]
+        return Part(self.theta[rows], np.ones(len(rows), bool), tuple(array[rows] for array in self.arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a file has."""
+
+    settings: dict[str, Any]
+    snapshot: Snapshot | None
+    """The state after the last iteration that has ended; None before the first has."""
+    part: Part | None
+    """The iteration that has begun since then."""
+    witness: Part | None
+    """Two draws of the first iteration, by which the model is known again; None before that has ended."""
+    failures: Failures
+    """Evaluations that failed, so far as their draws are in the snapshot or known in the part."""
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations have ended."""
+        return len(self.snapshot.rows) if self.snapshot else 0
+
+
+class Recorder:
+    """Keeps where a run is, and writes it to a file from time to time.
+
+    Parameters
+    ----------
+    path : path
+    every : float
+        Seconds between two writes. A write that fails is a warning, not the end of the run.
+    settings : mapping
+        What, besides the log-likelihood, `fit` was called with.
+    saved : Saved, optional
+        What the file has, if the run is resumed; without it there must be nothing at ``path``.
+
+    Attributes
+    ----------
+    failures : Failures
+        Evaluations that failed, those before the run was resumed too. Who evaluates the draws counts them here.
+    kept : bool
+        Whether there is a file to resume from. It stays when a later write fails, as files are replaced as a whole.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        every: float,
+        settings: Mapping[str, Any],
+        saved: Saved | None = None,
+    ) -> None:
+        self._path = _checked_path(path)
+        if not isinstance(every, int | float | np.number) or not every >= 0.0:
+            raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
+        Encoder()(dict(settings))  # what cannot be stored is said before the run
+        self.kept = saved is not None
+        if saved is None:
+            _require_nothing(self._path)
+            saved = Saved(dict(settings), None, None, None, Failures())
+        self._every, self._saved = float(every), saved
+        self.failures = replace(saved.failures)
+        self._written = time.monotonic()
+        self._warned: set[str] = set()
+
+    @property
+    def start(self) -> Snapshot | None:
+        """The state to go on from; None at the beginning."""
+        return self._saved.snapshot
+
+    def recognise(self, evaluate: Function) -> None:
+        """Refuse a model that is not the one of the file; a file without any value knows none."""
+        saved = self._saved
+        witness = saved.witness or (saved.part.witness() if saved.part else None)
+        if witness and len(witness.theta):
+            recognise(witness.theta, witness.arrays, evaluate, self._path)
+
+    @property
+    def resumption(self) -> str:
+        """How to go on with the run; empty where there is nothing to resume from."""
+        return _resumption(self._path) if self.kept else ""
+
+    def evaluated(self, evaluator: Evaluator, iteration: int, theta: Array) -> tuple[Array, ...]:
+        """Evaluate the draws that are not known yet, and keep what comes as it comes."""
+        begun = self._saved.part
+        if begun is None or not _same_draws(begun.theta, theta):
+            begun = Part.of(theta)
+        self._saved = replace(self._saved, part=begun)
+        missing = np.flatnonzero(~begun.known)
+        if len(missing) == 0:
+            return begun.arrays
+
+        def keep(rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> None:
+            assert self._saved.part is not None
+            self._saved = replace(self._saved, part=self._saved.part.with_rows(missing[rows], arrays))
+            self._write_in_time()
+
+        rest = theta if len(missing) == len(theta) else theta[missing]
+        whole = begun.completed(missing, evaluator(iteration, rest, keep, len(theta)))
+        # All of it changes at once. An interrupt before this line leaves the draws that failed unknown and uncounted:
+        # they are evaluated, and if they fail again counted, when the run is resumed.
+        self._saved = replace(
+            self._saved,
+            part=whole,
+            witness=self._saved.witness or whole.witness(),
+            failures=replace(self.failures),
+        )
+        return whole.arrays
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Take the state after an iteration."""
+        self._saved = replace(self._saved, snapshot=snapshot, part=None)
+        self._write_in_time()
+
+    def _write_in_time(self) -> None:
+        if time.monotonic() - self._written >= self._every:
+            self.write()
+
+    def write(self) -> None:
+        """Replace the file; an error of the disk is a warning."""
+        # workers that are lost do not belong to draws, so that all of them count at any time
+        failures = replace(self._saved.failures, workers_lost=self.failures.workers_lost)
+        content, arrays = encoded(replace(self._saved, failures=failures))
+        try:
+            write_archive(self._path, "checkpoint", content, arrays, compressed=False)
+            size = self._path.stat().st_size
+        except (OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
+        else:
+            self.kept = True
+            if size > LARGE:
+                self._warn(
+                    "size",
+                    f"the checkpoint has grown to {size / 2**30:.1f} GiB, which are written anew every "
+                    f"{self._every:g} s (every=)",
+                )
+        self._written = time.monotonic()
+
+    def _warn(self, what: str, message: str) -> None:
+        """Warn, but only once of the same thing."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warn_user(message, CheckpointWarning)
+
+
+def _same_draws(before: Array, now: Array) -> bool:
+    """Whether the draws made now are those of the file."""
+    scale = np.abs(before).max(initial=0.0)
+    return before.shape == now.shape and np.allclose(before, now, SAME_DRAWS, SAME_DRAWS * scale)
+
+
+# --- the file -------------------------------------------------------------------------------------------
+
+
+def encoded(saved: Saved) -> tuple[dict[str, Any], dict[str, list[NDArray[Any]]]]:
+    """The header and the arrays of a file; the arrays are not copied."""
+    encoder, snapshot = Encoder(), saved.snapshot
+    trace = trace_of(snapshot.rows) if snapshot else None
+    content = {
+        "settings": encoder(saved.settings),
+        "snapshot": encoder(replace(snapshot, rows=()) if snapshot else None),
+        "trace": encoder({name: getattr(trace, name) for name in TRACE_DTYPES} if trace else None),
+        "failures": asdict(saved.failures),
+        **{name: encoder(_fields(getattr(saved, name))) for name in ("part", "witness")},
+    }
+    arrays = encoder.arrays
+    return {"version": __version__, "content": content, "digest": _digest(content, arrays)}, arrays
+
+
+def _fields(part: Part | None) -> dict[str, Any] | None:
+    return None if part is None else {"theta": part.theta, "known": part.known, "arrays": part.arrays}
+
+
+def _digest(content: dict[str, Any], arrays: Mapping[str, list[NDArray[Any]]]) -> str:
+    """A checksum of all that a file says."""
+    digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16)
+    for kind in KINDS:
+        for part in arrays[kind]:
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def read_checkpoint(path: str | PathLike[str]) -> Saved:
+    """What a `Recorder` wrote; anything else raises `FileFormatError`."""
+    header, arrays = read_archive(path, "checkpoint", KINDS)
+    try:
+        content = header["content"]
+        if header["digest"] != _digest(content, {kind: [arrays[kind]] for kind in KINDS}):
+            raise FileFormatError("its checksum is another one")
+        decoder = Decoder(arrays)
+        settings, snapshot, trace = (decoder(content[name]) for name in ("settings", "snapshot", "trace"))
+        part, witness = (decoder(content[name]) for name in ("part", "witness"))
+        return Saved(
+            settings,
+            replace(snapshot, rows=rows_of(Trace(**trace))) if snapshot else None,
+            Part(**part) if part else None,
+            Part(**witness) if witness else None,
+            Failures(**content["failures"]),
+        )
+    except Exception as error:  # whatever a file that we did not write makes of it
+        version = header.get("version", "an unknown version")
+        raise FileFormatError(
+            f"{path}, written by mgvbp {version}, is not a valid checkpoint of mgvbp {__version__}: {error}"
+        ) from None
+
+
+# --- the path -------------------------------------------------------------------------------------------
+
+
+def _checked_path(path: object) -> Path:
+    name = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"checkpoint must be the path of a file; got {path!r}")
+    if not Path(name).name or "\0" in name:
+        raise InvalidInputError(f"checkpoint must be the path of a file; got {path!r}")
+    return Path(name)
+
+
+def _require_nothing(path: Path) -> None:
+    """Refuse to begin a run where there is another one."""
+    try:
+        free = not path.exists()
+    except OSError:  # what cannot be looked at cannot be written: there will be a warning
+        free = True
+    if free:
+        return
+    what, advice = "something that is no checkpoint", "choose another path, or delete it"
+    with suppress(FileFormatError, OSError):
+        number = read_checkpoint(path).iterations
+        what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
+        advice = f"{_resumption(path)}; delete it to begin anew"
+    raise InvalidInputError(f"there is {what} at {path}: {advice}")
+
+
+def _resumption(path: Path) -> str:
+    return f"mgvbp.resume({str(path)!r}, ...) goes on with it"

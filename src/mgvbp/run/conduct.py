@@ -1,0 +1,293 @@
+"""From a problem and settings to a posterior: which search, which judge, and what to say about the outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.auto import Auto, Search, affordable, uses_gradient
+from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Outcome
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
+from mgvbp.estimators import Estimator
+from mgvbp.families import Family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.methods import Method, resolve_method
+from mgvbp.methods.optimizer import Info
+from mgvbp.posterior.failures import Failures
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.problem.problem import Needs, Problem, log_prior
+from mgvbp.run.checkpoint import Recorder
+from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
+from mgvbp.run.evaluation import Here, evaluator
+from mgvbp.run.progress import progress_bar
+
+UNBOUNDED = 1e10
+"""Nats that no data give: a billion observations, each known to four digits."""
+FARTHEST = 1e12
+"""Initial standard deviations from the start at which a run without a lower bound has run away."""
+GROWS = "the density grows without bound: is it the negative log-likelihood, or is a prior missing?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What `fit` was asked for that makes a difference to the result; see there."""
+
+    method: str | Method | Auto
+    family: Family
+    estimator: str | Estimator
+    draws: str
+    num_draws: int | None
+    initial_mean: ArrayLike | None
+    initial_variance: ArrayLike | None
+    max_iterations: int | None
+    max_evaluations: int | None
+    starts: int | ArrayLike
+    rng: tuple[int, ...]
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """Where and how a run of any method starts."""
+        names = ("family", "initial_mean", "initial_variance", "rng")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a fit is carried out: who evaluates the draws, what is shown and what is recorded; see `fit`."""
+
+    n_jobs: int | None
+    timeout: float | None
+    progress: bool
+    callback: Callback | None
+    recorder: Recorder | None
+    recognised: bool = True
+    """Whether the model is known to be that of the recorder's file."""
+
+    def __post_init__(self) -> None:
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidTypeError(f"callback must be a function of an Iteration; got {self.callback!r}")
+
+    def run(
+        self, problem: Problem, optimizer: AskTell, needs: Needs, judge: Judge, limits: Limits
+    ) -> tuple[Run, Failures]:
+        """Run the loop; returns how it ended and which evaluations failed."""
+        recorder = self.recorder
+        total = None if limits.iterations == math.inf else int(limits.iterations)
+        before = _workers_lost(problem)
+        failures = recorder.failures if recorder else Failures()
+        if recorder and not self.recognised:
+            recorder.recognise(partial(Here(problem, needs), 1))
+        with self._hint(), ExitStack() as stack:
+            report = stack.enter_context(progress_bar(self.progress, total))
+            evaluate = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout, failures))
+            start = keep = None
+            if recorder:
+                recorder.write()  # a bad path is known at once, and there is always something to resume
+                stack.callback(recorder.write)
+                evaluate = partial(recorder.evaluated, evaluate)
+                start, keep = recorder.start, recorder.keep
+            outcome = run(optimizer, evaluate, judge, limits, self.callback, report, start, keep)
+            failures.workers_lost += _workers_lost(problem) - before
+        return outcome, failures
+
+    @contextmanager
+    def _hint(self) -> Iterator[None]:
+        """Say how to go on after an interrupt before there is a result; the checkpoint is written then."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if self.recorder is not None and self.recorder.resumption:
+                interrupt.add_note(f"there is no posterior yet: {self.recorder.resumption}")
+            raise
+
+    def resumption(self, outcome: Run) -> str:
+        """How to go on after control-C, if there is a checkpoint."""
+        interrupted = outcome.ending.outcome is Outcome.INTERRUPTED
+        return self.recorder.resumption if self.recorder is not None and interrupted else ""
+
+
+def _workers_lost(problem: Problem) -> int:
+    """Workers that a `mgvbp.ShardedLikelihood` has lost so far."""
+    return int(getattr(problem.log_likelihood, "workers_lost", 0))
+
+
+def conduct(problem: Problem, settings: Settings, execution: Execution) -> Posterior:
+    """Fit, by `Auto` or by a named method."""
+    family, method = settings.family, settings.method
+    if isinstance(method, Auto):
+        if problem.num_batches > 1:
+            raise InvalidInputError(
+                "method='auto' needs the same function at every iteration: with minibatches choose a named method, "
+                "as method='mgvbp', or leave batch_size out"
+            )
+        if affordable(family, problem):
+            own = ("auto", "gradient") if problem.has_gradient else ("auto",)
+            if settings.estimator not in own or (settings.draws, settings.num_draws) != ("auto", None):
+                raise InvalidInputError(
+                    "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
+                    "such as method='mgvbp'"
+                )
+            return _automatic(problem, method, settings, execution)
+    if not isinstance(settings.starts, int) or settings.starts != 1:
+        raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
+    if isinstance(method, Auto):
+        warn_user(
+            f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "
+            "auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' or "
+            "BlockDiagonal, which need fewer draws",
+            ConvergenceWarning,
+        )
+        method = "mgvbp"
+    return _named(problem, resolve_method(method), settings, execution)
+
+
+def _named(problem: Problem, method: Method, settings: Settings, execution: Execution) -> Posterior:
+    optimizer = method.start(
+        problem,
+        estimator=settings.estimator,
+        draws=settings.draws,
+        num_draws=settings.num_draws,
+        **settings.start,
+    )
+    limit = math.inf if settings.max_evaluations is None else settings.max_evaluations
+    if limit < math.inf:
+        name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
+        positive_integer(limit, name, least=optimizer.num_draws)
+    judge = Patience(method.window, method.patience, epoch=problem.num_batches, last=not method.climbs)
+    limits = Limits(settings.max_iterations or method.max_iterations, limit)
+    start, needs = optimizer.gaussian, optimizer.estimator.needs
+    outcome, failures = execution.run(problem, optimizer, needs, judge, limits)
+    if _grows(outcome, start):
+        warn_user(f"not converged: {GROWS}", ConvergenceWarning)
+    elif resumption := execution.resumption(outcome):
+        warn_user(f"not converged, {outcome.ending.sentence}: {resumption}", ConvergenceWarning)
+    name = type(method).__name__
+    if shortened := int(np.count_nonzero(outcome.trace.reductions)):
+        warn_user(
+            f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
+            "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
+            ConvergenceWarning,
+        )
+    return _posterior(problem, outcome, failures, name, optimizer.estimator.name)
+
+
+class Certificate:
+    """The judge of ``auto``: its search knows which start is best, and when to stop."""
+
+    state = None
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
+        """Return where the run stands."""
+        best, search = self._search.best, self._search
+        return Standing(best.q, best.lower_bound, best.lower_bound, search.ending, search.converged)
+
+
+def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
+    if problem.has_gradient and not uses_gradient(problem):
+        warn_user(f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning)
+    search = method.start(
+        problem, max_evaluations=settings.max_evaluations, starts=settings.starts, **settings.start
+    )
+    start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
+    needs: Needs = "gradients" if search.rules.needs_gradients else "values"
+    outcome, failures = execution.run(problem, search, needs, Certificate(search), limits)
+    found, sentence = search.best, outcome.ending.sentence
+    if _grows(outcome, start):
+        warn_user(f"not converged, {sentence}: {GROWS}", ConvergenceWarning)
+    elif not outcome.converged:
+        advice = execution.resumption(outcome) or (
+            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
+            "reparametrised model"
+        )
+        distance = _distance(found.gap, method.tol)
+        warn_user(f"not converged, {sentence}: {distance}; {advice}", ConvergenceWarning)
+    if search.state.disagreement:
+        warn_user(search.state.disagreement, ConvergenceWarning)
+    return _posterior(
+        problem,
+        outcome,
+        failures,
+        "auto",
+        "gradient" if needs == "gradients" else "regression",
+        found.lower_bound_se,
+        found.gap,
+        found.gap_se,
+        search.state.other_optima,
+    )
+
+
+def _grows(outcome: Run, start: Gaussian) -> bool:
+    """Whether the run went up without an end, or so far that there was no surface."""
+    if outcome.converged or outcome.lower_bound > -math.inf:
+        return not outcome.converged and outcome.lower_bound > UNBOUNDED
+    return bool((np.abs(outcome.best.mean - start.mean) > FARTHEST * start.std).any())
+
+
+def _distance(gap: float, tol: float) -> str:
+    """How far the optimum may be, and why that is not the end where it is near."""
+    if gap == math.inf:
+        return "nothing is known yet about how far the lower bound is below its maximum"
+    unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""
+    return f"the lower bound may be {gap:.2g} nats below its maximum{unconfirmed}"
+
+
+def _posterior(
+    problem: Problem,
+    outcome: Run,
+    failures: Failures,
+    method: str,
+    estimator: str,
+    lower_bound_se: float | None = None,
+    gap: float | None = None,
+    gap_se: float | None = None,
+    other_optima: tuple[float, ...] | None = None,
+) -> Posterior:
+    trace = outcome.trace
+    if dropped := int(trace.dropped.sum()):
+        late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
+        warn_user(
+            f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
+            f"(trace.dropped), {f'{late:,}' if late else 'none'} of them in the second half of the run: "
+            + (
+                "the result is conditional on the region where the function is finite"
+                if late
+                else "they were met on the way, and hardly matter"
+            )
+            + (f"; of these, after two attempts each, {failures}" if failures.total else ""),
+            NonFiniteWarning,
+        )
+
+    def log_density(theta: Array) -> Array:
+        return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
+
+    return Posterior(
+        outcome.best.mean,
+        outcome.best.factor,
+        outcome.best.family,
+        lower_bound=outcome.lower_bound,
+        lower_bound_se=lower_bound_se,
+        converged=outcome.converged,
+        stop_reason=outcome.ending.sentence,
+        trace=trace,
+        method=method,
+        estimator=estimator,
+        gap=gap,
+        gap_se=gap_se,
+        other_optima=other_optima,
+        failures=failures.counts,
+        parameters=problem.parameters,
+        log_density=log_density,
+        pointwise=getattr(problem.log_likelihood, "pointwise", None),
+    )

@@ -1,0 +1,309 @@
+"""`fit`: from a log-likelihood and a prior to a Gaussian posterior; `resume`: the rest of one that was broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.auto import Auto
+from mgvbp.core.checks import as_floats, as_key, one_of, positive_integer, true_or_false
+from mgvbp.core.linalg import Array
+from mgvbp.core.version import __version__
+from mgvbp.errors import FileFormatError, InvalidInputError
+from mgvbp.estimators import Estimator
+from mgvbp.families import Family, resolve_family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.interop import JaxLikelihood, from_jax
+from mgvbp.methods import Method
+from mgvbp.methods.optimizer import STREAM, initial_frame
+from mgvbp.posterior.posterior import Posterior
+from mgvbp.problem.gradient_check import check_gradient
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters
+from mgvbp.run.checkpoint import Recorder, read_checkpoint
+from mgvbp.run.conduct import Execution, Settings, conduct
+from mgvbp.run.loop import Callback
+
+
+def fit(
+    log_likelihood: LogLikelihood,
+    prior: Prior | None = None,
+    *,
+    dim: int | None = None,
+    method: str | Method | Auto = "auto",
+    family: str | Family = "full",
+    estimator: str | Estimator = "auto",
+    draws: str = "auto",
+    num_draws: int | None = None,
+    initial_mean: ArrayLike | None = None,
+    initial_variance: ArrayLike | None = None,
+    max_iterations: int | None = None,
+    max_evaluations: int | None = None,
+    tol: float | None = None,
+    starts: int | ArrayLike = 1,
+    vectorized: bool = True,
+    grad: Callable[[Array], Any] | str | None = None,
+    rng: int | np.random.Generator = 0,
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float = 60.0,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Posterior:
+    """Approximate a posterior by a Gaussian, from evaluations of the log-likelihood alone.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        (S, d) array -> (S,) array, one value a row; with ``vectorized=False`` (d,) -> float.
+        With ``prior=None`` it is the whole log posterior density, up to a constant. If it has an attribute
+        ``parameters``, as a `Model` and all of `mgvbp.models` have, the posterior knows them by name.
+    prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
+        A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
+        constrained scale (see `Parameters`).
+    dim : int, optional
+        The number of parameters, where neither their names, the prior nor ``initial_mean`` shows it.
+    method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
+        ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
+        paper's settings; ``MGVBP(step_size=..., ...)`` has others.
+    family : {"full", "diagonal"} or BlockDiagonal
+        The structure of the covariance; blocks by index or, for named parameters, by name.
+    estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
+        How the named methods estimate the gradients of the lower bound; ``auto`` is gradient where ``log_likelihood``
+        comes with its own, else regression where it is affordable, else h.
+    draws : {"auto", "mc", "antithetic", "sobol"}
+        Of the named methods: independent draws ("mc", the default), pairs ±ε, or a scrambled Sobol sequence.
+    num_draws : int, optional
+        Draws an iteration, of the named methods.
+    initial_mean : array_like of shape (d,), optional
+        Where to start; by default the prior's mean, or 0.
+    initial_variance : float, or array_like of shape (d,) or (d, d), optional
+        The variance to start with; 1 by default.
+    max_iterations : int, optional
+        Iterations after which to stop.
+    max_evaluations : int, optional
+        Evaluations of the log-likelihood after which to stop; never exceeded.
+    tol : float, optional
+        For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default.
+    starts : int or array_like of shape (K, d)
+        For ``auto``: how many starts to try, or their means. All are screened and the best goes on. The first is
+        ``initial_mean``, the others are drawn from the prior if that is Gaussian, else from the initial Gaussian.
+    vectorized : bool
+        Whether ``log_likelihood`` takes all draws at once.
+    grad : callable or "jax", optional
+        The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
+        a function, or a `Model` of one, that JAX can differentiate (`from_jax`). Models with a method
+        ``value_and_grad`` bring their own. A function is compared with differences of ``log_likelihood`` first: four
+        evaluations, which are not counted.
+    rng : int or numpy.random.Generator
+    n_jobs : int, optional
+        Workers that evaluate draws, through joblib: −1 for one a core; by default what `joblib.parallel_config` says,
+        else this process alone. Where evaluations are too cheap to share they stay here. With workers, a draw whose
+        evaluation fails is tried once more, then left out and counted (`Posterior.failures`); without, the
+        exception passes through.
+    timeout : float, optional
+        Seconds after which the evaluation of a draw has failed.
+    checkpoint : path, optional
+        Keep the state of the run in this file, from which `mgvbp.resume` continues it; there must be none yet.
+    every : float
+        Seconds between two writes of the checkpoint.
+    progress : bool
+        Show a progress bar.
+    callback : callable, optional
+        Called with an `Iteration` after each; a true return value stops the run.
+
+    Returns
+    -------
+    Posterior
+        After control-C, with a warning, what is there so far: ``converged`` is False, ``stop_reason`` "interrupted".
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After control-C, where there is no lower bound yet; a checkpoint is written before.
+    InvalidInputError, InvalidTypeError
+        An argument cannot be used.
+    EvaluationError
+        The function returned something other than one real number a draw. An exception raised by the function
+        itself passes through, with the draws it was given as its attribute ``theta``.
+
+    Examples
+    --------
+    A straight line through four points, noise variance 1:
+
+    >>> import numpy as np, mgvbp
+    >>> X = np.column_stack([np.ones(4), np.arange(4.0)])
+    >>> y = np.array([0.1, 1.2, 1.9, 3.2])
+    >>> def log_likelihood(theta):
+    ...     return -0.5 * ((y - theta @ X.T) ** 2).sum(axis=1)
+    >>> posterior = mgvbp.fit(log_likelihood, prior=mgvbp.Gaussian(variance=5.0, dim=2))
+    >>> posterior.mean.round(4)
+    array([0.1387, 0.9695])
+    """
+    if tol is not None and method != "auto":
+        raise InvalidInputError(
+            "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
+        )
+    named = agreed_parameters(log_likelihood, prior) is not None
+    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
+        dim = as_floats(initial_mean, "initial_mean").size
+    dim = 0 if dim is None else positive_integer(dim, "dim")
+    problem = posed(log_likelihood, prior, dim, vectorized, grad)
+    if isinstance(method, str) and method == "auto":
+        method = Auto() if tol is None else Auto(tol)
+    if isinstance(method, Auto) and estimator == "gradient":
+        problem.require("gradients")
+    settings = Settings(
+        method=method,
+        family=resolve_family(family, problem.dim, problem.labels),
+        estimator=estimator,
+        draws=draws,
+        num_draws=num_draws,
+        initial_mean=initial_mean,
+        initial_variance=initial_variance,
+        max_iterations=None if max_iterations is None else positive_integer(max_iterations, "max_iterations"),
+        max_evaluations=max_evaluations,
+        starts=starts,
+        rng=as_key(rng),
+    )
+    recorder = None
+    if checkpoint is not None:
+        recorder = Recorder(checkpoint, every, recorded(problem, settings, vectorized))
+    execution = Execution(n_jobs, timeout, progress, callback, recorder)
+    if problem.grad is not None and timeout is None:  # a function that may hang is left to the workers
+        mean, factor, *_ = initial_frame(settings.family, prior, initial_mean, initial_variance)
+        q = Gaussian.from_factor(mean, factor, settings.family)
+        check_gradient(problem, q, np.random.default_rng((*settings.rng, STREAM)))
+    return conduct(problem, settings, execution)
+
+
+def resume(
+    path: str | PathLike[str],
+    log_likelihood: LogLikelihood,
+    prior: Prior | None = None,
+    *,
+    grad: Callable[[Array], Any] | str | None = None,
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    every: float = 60.0,
+    check: bool = True,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Posterior:
+    """Continue a fit from its checkpoint: the result is, bit for bit, that of a fit without the break.
+
+    Bit for bit on the same platform and for a function that gives the same values again; with ``n_jobs`` values may
+    differ in their last digits, as draws are then grouped by how long they took.
+
+    Parameters
+    ----------
+    path : path
+        Written by ``fit(..., checkpoint=path)``; recording goes on in it.
+    log_likelihood : callable
+        The same as before. It is asked for the values, and derivatives, of two of the first draws again; others are
+        refused.
+    prior : optional
+        The same as before, if it was not a Gaussian: those are in the file.
+    check : bool
+        False for a log-likelihood that is random, which cannot be known again by its values.
+    grad, n_jobs, timeout, every, progress, callback
+        As for `fit`.
+
+    Raises
+    ------
+    FileFormatError
+        The file is damaged, or not a checkpoint.
+    InvalidInputError
+        It is one of another version, dimension or model.
+
+    Examples
+    --------
+    >>> import mgvbp, pathlib, tempfile
+    >>> def log_density(theta):
+    ...     return -0.5 * (theta**2).sum(axis=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "run.npz")
+    ...     first = mgvbp.fit(log_density, dim=2, checkpoint=path)
+    ...     again = mgvbp.resume(path, log_density)
+    >>> bool((first.mean == again.mean).all())
+    True
+    """
+    saved = read_checkpoint(path)
+    try:
+        stored = dict(saved.settings)
+        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior")
+        known = {name: stored.pop(name) for name in names}
+        settings = Settings(**stored)
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
+    if known["version"] != __version__:
+        raise InvalidInputError(
+            f"{path} was written by mgvbp {known['version']}; this is {__version__}, whose draws may differ"
+        )
+    if known["other_prior"] and prior is None:
+        raise InvalidInputError(
+            f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
+        )
+    if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
+        had = "a Gaussian one, which is in the file" if known["prior"] else "none"
+        raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
+    problem = posed(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
+    if known["gradient"] and not problem.has_gradient:
+        raise InvalidInputError(
+            f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
+        )
+    recorder = Recorder(path, every, saved.settings, saved)
+    execution = Execution(
+        n_jobs, timeout, progress, callback, recorder, recognised=not true_or_false(check, "check")
+    )
+    return conduct(problem, settings, execution)
+
+
+def _same(given: Prior | None, stored: Gaussian | None) -> bool:
+    """Whether a prior is the one of a file, or left out."""
+    if given is None or stored is None:
+        return given is None
+    return isinstance(given, Gaussian) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=0.0)
+        for a, b in ((given.mean, stored.mean), (given.factor, stored.factor))
+    )
+
+
+def posed(
+    log_likelihood: LogLikelihood,
+    prior: Prior | None,
+    dim: int,
+    vectorized: bool,
+    grad: Callable[[Array], Any] | str | None,
+) -> Problem:
+    """The problem; functions of JAX, whatever they were before, take all draws at once."""
+    if isinstance(grad, str):
+        one_of(grad, ["jax"], "grad", " or a function")
+        log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
+    vectorized = vectorized or isinstance(log_likelihood, JaxLikelihood)
+    return Problem(log_likelihood, prior, dim, vectorized, grad)
+
+
+def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str, Any]:
+    """What a checkpoint has to know, besides the log-likelihood, to repeat a fit."""
+    gaussian = isinstance(problem.prior, Gaussian)
+    return {
+        "version": __version__,
+        "dim": problem.dim,
+        "vectorized": vectorized,
+        "gradient": problem.has_gradient,
+        "prior": problem.prior if gaussian else None,
+        "other_prior": "" if gaussian or problem.prior is None else type(problem.prior).__name__,
+        **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
+    }
+
+
+def _stored(name: str, value: Any) -> Any:
+    """Places as arrays, whatever they were given as."""
+    place = name in ("initial_mean", "initial_variance", "starts")
+    return as_floats(value, name) if place and not isinstance(value, int | float | None) else value

@@ -1,0 +1,239 @@
+"""The loop: ask, evaluate, tell, until something says stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.errors import ConvergenceWarning, DivergenceError, warn_user
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.methods.optimizer import Info
+from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.run.progress import Reporter
+
+Evaluate = Callable[[int, Array], tuple[Array, ...]]
+"""What an estimator needs at the draws (S, d) of an iteration; see `Problem.evaluate_at`."""
+Row = tuple[float | int | str, ...]
+"""The columns of a `Trace` for one iteration."""
+
+
+class Iteration(NamedTuple):
+    """What a callback sees of an iteration."""
+
+    iteration: int
+    gaussian: Gaussian
+    """The approximation from which the iteration's draws came."""
+    lower_bound: float
+    smoothed: float
+    n_evaluations: int
+
+
+Callback = Callable[[Iteration], object]
+
+
+class AskTell(Protocol):
+    """What the loop asks of an optimiser."""
+
+    state: Any
+    """All that changes in a run, as an immutable object."""
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The current approximation."""
+
+    def ask(self) -> Array:
+        """Draws to evaluate."""
+
+    def tell(self, values: ArrayLike, gradients: ArrayLike | None = None) -> Info:
+        """Take their values, and the derivatives that it needs."""
+
+
+class Standing(NamedTuple):
+    """What a judge thinks after an iteration: which iterate is best, and whether to stop."""
+
+    best: Gaussian
+    lower_bound: float
+    smoothed: float
+    ending: Ending | None
+    converged: bool
+
+
+class Judge(Protocol):
+    """Decides after iteration ``t``, whose draws came from ``q``, which iterate is best and whether to stop."""
+
+    state: Any
+    """What it remembers, as an immutable object."""
+
+    def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
+        """Return where the run stands."""
+
+
+class Window(NamedTuple):
+    """What `Patience` remembers: the last bounds, and the best iterate with its bound and iteration."""
+
+    recent: tuple[float, ...] = ()
+    best: Gaussian | None = None
+    bound: float = -math.inf
+    at: int = 0
+
+
+class Patience:
+    """The paper's rule: stop when the average over a window has not improved for ``patience`` iterations.
+
+    The best iterate is the one with the largest average of the lower bound over a full window; before there
+    is one, the one with the largest lower bound. With ``last`` it is the last one: for methods whose fixed point is
+    not the maximum of the bound. Of minibatches, ``epoch`` of which are all data, iterates are compared by averages
+    over whole epochs, or the best would be the one of the luckiest batches; before the first has ended it is the last.
+    """
+
+    def __init__(self, window: int, patience: int, *, epoch: int = 1, last: bool = False) -> None:
+        self._window, self._patience = (epoch * math.ceil(steps / epoch) for steps in (window, patience))
+        self._epoch, self._last = epoch, last
+        self.state = Window()
+
+    def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
+        """Return where the run stands."""
+        recent, best, bound, at = self.state
+        recent = (*recent, info.lower_bound)[-self._window :]
+        smoothed = math.fsum(recent) / len(recent)
+        current = info.lower_bound if self._epoch == 1 and t < self._window else smoothed
+        better = current > bound and t % self._epoch == 0
+        if best is None or t <= self._epoch or t == self._window or better:
+            best, bound, at = q, current, t
+        self.state = Window(recent, best, bound, at)
+        stop = t - at >= self._patience
+        ending = Ending.of(Outcome.SETTLED, patience=self._patience) if stop else None
+        if self._last:
+            return Standing(q, smoothed, smoothed, ending, stop)
+        return Standing(best, bound, smoothed, ending, stop)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Where a run is between two iterations: all that it needs to go on."""
+
+    search: Any
+    """The optimiser's state."""
+    judge: Any
+    """The judge's."""
+    standing: Standing | None = None
+    """Of the last iteration."""
+    rows: tuple[Row, ...] = ()
+    finite: int = 0
+    """Draws so far whose value was finite."""
+
+
+class Run(NamedTuple):
+    """How a run ended."""
+
+    best: Gaussian
+    lower_bound: float
+    trace: Trace
+    ending: Ending
+    converged: bool
+
+
+class Limits(NamedTuple):
+    """After how many iterations and evaluations to stop."""
+
+    iterations: float
+    evaluations: float
+
+
+def run(
+    optimizer: AskTell,
+    evaluate: Evaluate,
+    judge: Judge,
+    limits: Limits,
+    callback: Callback | None,
+    report: Reporter,
+    start: Snapshot | None = None,
+    keep: Callable[[Snapshot], None] | None = None,
+) -> Run:
+    """Iterate until the judge, the callback or a limit says stop; from ``start`` on, if there is one.
+
+    ``keep`` is given a snapshot after every iteration. An interrupt (control-C) after there was a lower bound, or a
+    breakdown after some value was finite, ends the run with what is there; before, they are raised.
+    """
+    snapshot = start or Snapshot(optimizer.state, judge.state)
+    optimizer.state, judge.state = snapshot.search, snapshot.judge
+    standing, rows, finite = snapshot.standing, list(snapshot.rows), snapshot.finite
+    evaluations = int(rows[-1][EVALUATIONS]) if rows else 0
+    evaluation: tuple[Array, ...] = ()
+    info: Info | None = None
+    ending = _ended(standing, rows, limits)
+    try:
+        while ending is None:
+            q = optimizer.gaussian
+            theta = optimizer.ask()
+            t = len(rows) + 1
+            evaluation = evaluate(t, theta)
+            evaluations += len(theta)
+            info = optimizer.tell(*evaluation)
+            finite += len(theta) - info.dropped
+            standing = judge(t, q, info)
+            rows.append(_row(info, standing.smoothed, evaluations))
+            if keep is not None:
+                keep(Snapshot(optimizer.state, judge.state, standing, tuple(rows), finite))
+            report(t, standing.smoothed, evaluations)
+            seen = Iteration(t, q, info.lower_bound, standing.smoothed, evaluations)
+            stopped = callback is not None and callback(seen)
+            ending = _ended(standing, rows, limits)
+            if stopped and standing.ending is None:
+                ending = Ending.of(Outcome.CALLBACK)
+    except KeyboardInterrupt:
+        if standing is None or standing.lower_bound == -math.inf:
+            raise
+        ending = Ending.of(Outcome.INTERRUPTED)
+    except DivergenceError as error:
+        if standing is None or finite == 0:
+            if evaluation and np.isnan(evaluation[0]).all():
+                error.add_note("the function is nan at every draw: check the data for nan")
+            raise
+        rows[-1] = (*rows[-1][:EVALUATIONS], evaluations, *rows[-1][EVALUATIONS + 1 :])
+        ending = Ending.of(Outcome.BROKE_DOWN, error=error)
+        warn_user(f"the run broke down and returns its best iterate: {error}", ConvergenceWarning)
+    assert standing is not None
+    converged = standing.converged and ending is standing.ending
+    return Run(standing.best, standing.lower_bound, trace_of(rows), ending, converged)
+
+
+def _ended(standing: Standing | None, rows: list[Row], limits: Limits) -> Ending | None:
+    """Why to stop after these iterations, if there is a reason."""
+    if standing is None or standing.ending is not None:
+        return standing.ending if standing else None
+    if len(rows) >= limits.iterations:
+        return Ending.of(Outcome.MAX_ITERATIONS, limit=limits.iterations)
+    if rows[-1][EVALUATIONS] + rows[-1][DRAWS] > limits.evaluations:  # type: ignore[operator]
+        return Ending.of(Outcome.MAX_EVALUATIONS, limit=limits.evaluations)
+    return None
+
+
+DRAWS, EVALUATIONS = (list(TRACE_DTYPES).index(name) for name in ("num_draws", "n_evaluations"))
+
+
+def trace_of(rows: list[Row] | tuple[Row, ...]) -> Trace:
+    """The rows as columns."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(TRACE_DTYPES)
+    named = zip(TRACE_DTYPES.items(), columns, strict=True)
+    return Trace(**{name: np.array(column, dtype) for (name, dtype), column in named})
+
+
+def rows_of(trace: Trace) -> tuple[Row, ...]:
+    """The columns as rows."""
+    return tuple(zip(*(getattr(trace, name).tolist() for name in TRACE_DTYPES), strict=True))
+
+
+def _row(info: Info, smoothed: float, evaluations: int) -> Row:
+    """The columns of `Trace`."""
+    return (
+        info.phase, info.lower_bound, smoothed, info.gap, info.noise, info.step_size, info.radius,
+        info.num_draws, evaluations, info.dropped, info.reductions,
+    )  # fmt: skip

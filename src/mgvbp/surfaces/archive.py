@@ -1,0 +1,110 @@
+r"""Old queries stay useful: all evaluated draws, with the density of the mixture that they came from.
+
+For a Gaussian q the draws have the multiple-importance ("balance heuristic") weights
+
+.. math:: w_i = \frac{q(\theta_i)}{\sum_k n_k\, q_k(\theta_i)},
+
+where :math:`q_k` are the Gaussians that were drawn from and :math:`n_k` how many draws each gave.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+
+
+class View(NamedTuple):
+    """Draws as ``q`` sees them: in its frame (N, d), its log density there (N,) and normalised weights (N,)."""
+
+    q: Gaussian
+    eps: Array
+    log_q: Array
+    weights: Array
+
+    @property
+    def size(self) -> float:
+        """Kish's effective number of draws."""
+        squared = float(self.weights @ self.weights)
+        return 1.0 / squared if squared > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """Evaluated draws, which never change: `add` makes a larger archive."""
+
+    theta: Array
+    """The draws, (N, d)."""
+    values: Array
+    """The log density there, (N,); −inf where it, or its gradient, is not finite."""
+    log_mixture: Array
+    """The logarithm of Σ n_k q_k there, (N,)."""
+    proposals: tuple[tuple[Gaussian, int], ...]
+    """The Gaussians that were drawn from, and how many draws each gave."""
+    gradients: Array
+    """The gradients of the log density, (N, d), 0 where one is not finite; of a search by values (0, d)."""
+    groups: NDArray[np.intp]
+    """In ascending order, which draws were made together, (N,): pairs ±ε are not independent."""
+
+    @classmethod
+    def empty(cls, dim: int) -> Archive:
+        """Without draws."""
+        rows = np.empty((0, dim))
+        return cls(rows, np.empty(0), np.empty(0), (), rows, np.empty(0, dtype=np.intp))
+
+    def add(
+        self,
+        q: Gaussian,
+        theta: Array,
+        values: Array,
+        gradients: Array | None = None,
+        *,
+        paired: bool = False,
+    ) -> Archive:
+        """With draws from ``q``, their values and, if the others have them, gradients.
+
+        If ``paired``, each two of them in a row are one group.
+        """
+        count, finite = len(theta), np.isfinite(values)
+        if self.proposals and self.proposals[-1][0] is q:
+            proposals = (*self.proposals[:-1], (q, self.proposals[-1][1] + count))
+        else:
+            proposals = (*self.proposals, (q, count))
+        earlier = np.logaddexp(self.log_mixture, math.log(count) + q.log_density_at(self.theta))
+        terms = [math.log(n) + proposal.log_density_at(theta) for proposal, n in proposals]
+        slopes = self.gradients
+        if gradients is not None:
+            finite &= np.isfinite(gradients).all(axis=1)
+            slopes = np.concatenate([slopes, np.where(finite[:, None], gradients, 0.0)])
+        first = self.groups[-1] + 1 if len(self.groups) else 0
+        return Archive(
+            theta=np.concatenate([self.theta, theta]),
+            values=np.concatenate([self.values, np.where(finite, values, -np.inf)]),
+            log_mixture=np.concatenate([earlier, np.logaddexp.reduce(terms)]),
+            proposals=proposals,
+            gradients=slopes,
+            groups=np.concatenate([self.groups, first + np.arange(count) // (2 if paired else 1)]),
+        )
+
+    def view(self, q: Gaussian) -> View:
+        """All draws, weighted for ``q``; those whose value is not finite have weight 0."""
+        eps = q.family.to_frame(q.factor, self.theta - q.mean)
+        log_q = q.log_density_in_frame(eps)
+        log_weights = np.where(self.values == -np.inf, -np.inf, log_q - self.log_mixture)
+        largest = log_weights.max(initial=-np.inf)
+        if largest == -np.inf:
+            return View(q, eps, log_q, np.zeros(len(eps)))
+        weights = np.exp(log_weights - largest)
+        return View(q, eps, log_q, weights / weights.sum())
+
+
+def equal_view(q: Gaussian, theta: Array) -> View:
+    """Draws (N, d) with the same weight each."""
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    return View(q, eps, q.log_density_in_frame(eps), np.full(len(theta), 1.0 / len(theta)))

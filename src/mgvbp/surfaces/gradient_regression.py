@@ -1,0 +1,119 @@
+r"""Regression of whitened gradients on 1 and ε, with what each draw contributes to the error.
+
+:math:`v = L^{-1}\nabla \log p(\theta) + \varepsilon` is the gradient in ε of :math:`h = \log p - \log q`. By the
+theorems of Bonnet and Price its regression on 1 and ε under q has the coefficients :math:`g = E[v]` and
+:math:`-2G = E[\nabla v]`: the whitened gradients of the lower bound. For a Gaussian p they are exact, whatever the
+draws ("sticking the landing", Roeder, Wu and Duvenaud 2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtrsm
+
+from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.families import BlockDiagonal, Diagonal, Family
+from mgvbp.surfaces import constants
+from mgvbp.surfaces.surface import orthogonal
+
+WRITTEN_OUT = 12
+"""Parameters of a block up to which its matrices are written out, instead of products of (N, N) matrices."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What a regression is given, for N draws of d parameters."""
+
+    eps: Array
+    """In the frame, (N, d)."""
+    v: Array
+    """Gradients of h there, (N, d)."""
+    weights: Array
+    """(N,), of sum 1."""
+    twins: NDArray[np.intp]
+    """Index of the mirror image (N,), or of the draw itself where there is none."""
+
+
+@dataclass(frozen=True)
+class GradientFit:
+    """Whitened gradients of the bound and their errors."""
+
+    g: Array
+    G: Array
+    fitted: Array
+    """v as the regression has it, (N, d) ..."""
+    predicted: Array
+    """... and h, less its mean under q, (N,)."""
+    residuals: Array
+    """Of v, with the draw and its twin left out, (N, d)."""
+    errors: Array
+    """What each draw contributes to the error of g, (N, d) ..."""
+    gram: Array
+    """... and the inner products, over the family's entries, of what they contribute to that of G, (N, N)."""
+
+
+def linear(draws: Draws, family: Family) -> GradientFit | None:
+    """Weighted least squares on 1 and ε, for all components of v at once; None where it is singular."""
+    eps, v, root = draws.eps, draws.v, np.sqrt(draws.weights)[:, None]
+    N, d = eps.shape
+    Z = np.empty((N, 1 + d), order="F")
+    Z[:, 0], Z[:, 1:] = 1.0, eps
+    Q, R = orthogonal(root * Z)
+    pivots = np.abs(R.diagonal())
+    if not pivots.min() > SINGULAR * pivots.max():
+        return None
+    rotated = Q.T @ (root * v)
+    coefficients = dtrsm(1.0, R, rotated)
+    fitted = Z @ coefficients
+    residuals = _leave_out(Q, root * (v - fitted), draws.twins) / root
+    influence = root * dtrsm(1.0, R, Q, side=1, trans_a=1)  # of each draw on each row of the coefficients
+    g, G = coefficients[0], symmetric_part(-0.5 * coefficients[1:])
+    return GradientFit(
+        g=g,
+        G=G,
+        fitted=fitted,
+        predicted=quadratic(eps, g, G),
+        residuals=residuals,
+        errors=influence[:, :1] * residuals,
+        gram=_gram(family, residuals, influence[:, 1:]),
+    )
+
+
+def quadratic(eps: Array, g: Array, G: Array) -> Array:
+    """``gᵀε − εᵀGε + tr G``, which has mean 0 under N(0, I)."""
+    return np.asarray(eps @ g - np.einsum("ni,ni->n", eps @ G, eps) + G.trace())
+
+
+def _leave_out(Q: Array, residuals: Array, twins: NDArray[np.intp]) -> Array:
+    """Residuals (N, d) of a regression with orthonormal columns Q that has not seen the draw and its twin."""
+    own = np.maximum(1.0 - np.einsum("np,np->n", Q, Q), constants.EVEN_LEVERAGE)
+    paired = twins != np.arange(len(twins))
+    shared = np.where(paired, np.einsum("np,np->n", Q, Q[twins]), 0.0)
+    # of I − QQᵀ for the two
+    determinant = np.maximum(own * own[twins] - shared**2, constants.EVEN_LEVERAGE * own * own[twins])
+    others = (shared / determinant)[:, None] * residuals[twins]
+    return np.asarray(np.where(paired, own[twins] / determinant, 1.0 / own)[:, None] * residuals + others)
+
+
+def _gram(family: Family, R: Array, A: Array) -> Array:
+    """Inner products of ``½ sym(r aᵀ)`` over the entries of ``family``, for the rows r of R and a of A."""
+    if isinstance(family, Diagonal):
+        product = R * A
+        return 0.25 * (product @ product.T)
+    blocks = family.blocks if isinstance(family, BlockDiagonal) else [np.arange(family.dim)]
+    total, entries = np.zeros((len(R), len(R))), []
+    for block in blocks:
+        r, a = R[:, block], A[:, block]
+        if len(block) <= WRITTEN_OUT:
+            outer = r[:, :, None] * a[:, None, :]
+            entries.append((outer + outer.swapaxes(1, 2)).reshape(len(R), -1))
+        else:
+            cross = r @ a.T
+            total += 0.125 * ((r @ r.T) * (a @ a.T) + cross * cross.T)
+    if entries:
+        written = np.concatenate(entries, axis=1)
+        total += 0.0625 * (written @ written.T)
+    return total

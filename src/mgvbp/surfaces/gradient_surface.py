@@ -1,0 +1,125 @@
+"""A quadratic surface through the values and gradients of weighted draws, and how uncertain it is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces import constants
+from mgvbp.surfaces.archive import View
+from mgvbp.surfaces.gradient_regression import Draws, GradientFit, linear
+from mgvbp.surfaces.potential import degrees, potential
+from mgvbp.surfaces.surface import Surface, on_a_ridge
+
+
+def fit_gradients(
+    view: View, values: Array, gradients: Array, groups: NDArray[np.intp], tol: float
+) -> Surface | None:
+    """The surface of a view of draws with ``values`` (N,), ``gradients`` (N, d) and ``groups`` (N,), or None.
+
+    A linear regression of the gradients is always made, and polynomials of higher degree for their potential where
+    its noise is what keeps the gap from being known to ``tol`` nats; that with the least noise is used.
+    """
+    q, d = view.q, view.q.dim
+    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
+    if np.count_nonzero(keep) < d + 2:
+        return None
+    eps, weights, groups = view.eps[keep], view.weights[keep], groups[keep]
+    weights = weights / weights.sum()
+    h, v = values[keep] - view.log_q[keep], q.family.solve(q.factor, gradients[keep]) + eps
+    effective = 1.0 / float(weights @ weights)
+    if effective < d + 1.5 or not np.isfinite(v).all():
+        return None
+    draws = Draws(eps, v, weights, _twins(groups))
+    first = linear(draws, q.family)
+    if first is None:
+        return None
+    fit = plain = _Fit(q, first, draws)
+    if plain.noise > max(0.3 * tol, plain.gap / constants.KRIGE_BELOW):
+        for degree in degrees(draws):
+            estimate = potential(draws, q.family, degree)
+            if estimate is not None:
+                fit = min(fit, _Fit(q, estimate, draws), key=lambda candidate: candidate.noise)
+    fit.state_at_least(constants.GRADIENT_BELIEF * plain.noise)
+    bound, bound_se, sd = _bound(fit.estimate, draws, h)
+    if not abs(bound - float(weights @ h)) <= 3.0 * sd:
+        return None  # the mean of h cannot be that far from its values
+    spread = float(weights @ np.square(v).sum(axis=1))
+    return Surface(
+        q=q,
+        lower_bound=bound,
+        lower_bound_se=bound_se,
+        g=fit.estimate.g,
+        G=fit.estimate.G,
+        num_draws=len(h),
+        size=effective,
+        residual=math.sqrt(fit.variance / 3.0),
+        rest=math.sqrt(plain.variance / 3.0),
+        r2=1.0 - fit.variance / spread if spread > 0.0 else 1.0,
+        gap=fit.gap,
+        noise=fit.noise,
+        noise_sd=fit.noise_sd,
+        ridge=not q.family.mask.all() and on_a_ridge(fit.estimate.G, fit.variance, fit.noise),
+    )
+
+
+def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """For draws in groups of one or two, which stand together, the index of the other one."""
+    n = np.arange(len(groups))
+    twins = n.copy()
+    together = np.flatnonzero(np.diff(groups) == 0)
+    twins[together], twins[together + 1] = together + 1, together
+    return twins
+
+
+def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float, float]:
+    r"""The mean of h under q, its standard error, and the standard deviation of h; with control variates.
+
+    What the polynomial predicts of h has mean 0. Of the rest, u, the gradients leave ∇u; by Stein's identity ε·∇u has
+    mean 0, and it is 3u where u is cubic (without powers of a coordinate): it serves as the second control variate.
+    """
+    weights = draws.weights
+    centre = float(weights @ h)
+    sd = math.sqrt(float(weights @ np.square(h - centre)))
+    rest = h - centre - estimate.predicted
+    radial = np.einsum("nd,nd->n", draws.eps, draws.v - estimate.fitted)
+    root = np.sqrt(weights)
+    Q, R = np.linalg.qr(root[:, None] * np.column_stack([radial, np.ones_like(radial)]))
+    response = root * rest
+    rotated = Q.T @ response
+    residuals = (response - Q @ rotated) / np.maximum(1.0 - np.square(Q).sum(axis=1), constants.EVEN_LEVERAGE)
+    se = float(np.linalg.norm(Q[:, 1] * residuals)) / abs(float(R[1, 1]))
+    return centre + float(rotated[1] / R[1, 1]), se, sd
+
+
+class _Fit:
+    """An estimate with its gap, and what noise contributes to it."""
+
+    def __init__(self, q: Gaussian, estimate: GradientFit, draws: Draws) -> None:
+        self.estimate = estimate
+        self.variance = float(draws.weights @ np.square(estimate.residuals).sum(axis=1))
+        g, G = estimate.g, estimate.G
+        H = 2.0 * G
+        H.flat[:: q.dim + 1] += 1.0
+        right = np.column_stack([g, estimate.errors.T])
+        _, solved, info = dposv(H, right, lower=1)
+        if info != 0:
+            solved = right
+        self.gap = 0.5 * float(g @ solved[:, 0]) + float(np.square(G[q.family.mask]).sum())
+        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for what each two draws contribute to the errors
+        gram = 0.5 * (estimate.errors @ solved[:, 1:]) + estimate.gram
+        firsts = np.flatnonzero(draws.twins >= np.arange(len(gram)))
+        gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
+        self.noise = float(gram.trace())
+        self.noise_sd = math.sqrt(2.0 * float(np.vdot(gram, gram)))
+
+    def state_at_least(self, noise: float) -> None:
+        """State larger errors, if need be, so that the noise is ``noise``."""
+        factor = max(1.0, noise / max(self.noise, 1e-300))
+        self.noise *= factor
+        self.noise_sd *= factor

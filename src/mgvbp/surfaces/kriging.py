@@ -1,0 +1,159 @@
+r"""What a quadratic misses, as a smooth random function: fewer draws give the same certainty.
+
+With :math:`h = Z\beta + u(\varepsilon) + e`, u a Gaussian process that is orthogonal to the quadratics under
+N(0, I) and e noise of variance :math:`\sigma^2 / w`, the best linear unbiased estimate of β is that of
+generalised least squares, with covariance :math:`V = \lambda K + W^{-1}` ("universal kriging"). The kernel is
+Mehler's, without its terms of degree two and less: along the axes of a metric B with eigenvalues ρ,
+
+.. math::
+    K(x, y) = \sum_{|\alpha| \ge 3} \rho^\alpha \frac{He_\alpha(x)\, He_\alpha(y)}{\alpha!},
+
+so that a function's size falls from one degree to the next: mostly cubic, as log posteriors are. λ is the first of
+`RATIOS` at which the restricted likelihood (Patterson and Thompson 1971) does not fall with λ.
+
+At first all directions are alike, B = ρI. Where many draws show which of them bend, B is `adapted` to the cubic part of
+u, and believed if the restricted likelihood pays for its parameters (Akaike 1974).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.blas import dsymm, dsymv
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
+
+from mgvbp.core.linalg import Array, collinear
+from mgvbp.surfaces import constants
+
+RATIOS = (1e4, 1e3, 1e2)
+"""Variances of u, on average over the draws, in units of that of the noise; most want the first."""
+
+
+class Kriging(NamedTuple):
+    """A fit of N values by p regressors and a smooth function."""
+
+    coefficients: Array
+    influence: Array
+    """Of each value on each coefficient, (p, N)."""
+    residuals: Array
+    """Leave-one-out, (N,)."""
+    dual: Array
+    """The function is proportional to Σ dual_i K(x_i, ·); (N,), orthogonal to the regressors."""
+    log_likelihood: float
+    """Restricted, without its constant."""
+
+
+def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None = None) -> Kriging | None:
+    """Fit ``h`` (N,) by the regressors ``Z`` (N, p) and a smooth function; None if that is singular.
+
+    Without a ``metric`` (d, d) all directions of ``eps`` (N, d) are alike.
+    """
+    N, p = Z.shape
+    K = (
+        kernel(eps, np.full(eps.shape[1], constants.RHO))
+        if metric is None
+        else kernel(*_along_axes(eps, metric))
+    )
+    K *= N / K.trace()
+    noise = 1.0 / (N * weights)
+    for ratio in RATIOS:
+        V = ratio * K
+        V.flat[:: N + 1] += noise
+        root, failed = dpotrf(V.T, lower=1, overwrite_a=1)
+        if failed:
+            return None
+        half_log_det = np.log(root.diagonal()).sum()
+        inverse, _ = dpotri(root, lower=1, overwrite_c=1)  # the lower triangle of V⁻¹
+        solved = dsymm(1.0, inverse, Z, lower=1)
+        normal = Z.T @ solved
+        normal_root, influence, failed = dposv(normal, solved.T, lower=1)  # (ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
+        if failed or collinear(normal_root, normal.diagonal()):
+            return None
+        coefficients = influence @ h
+        # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
+        Ph = dsymv(1.0, inverse, h, lower=1) - solved @ coefficients
+        diagonal = inverse.diagonal()
+        diagonal_P = diagonal - np.einsum("np,pn->n", solved, influence)
+        # λ times the derivative by λ of minus twice the logarithm of the restricted likelihood, times hᵀPh
+        if (N - p) * (Ph @ (noise * Ph)) <= (noise @ diagonal_P) * (h @ Ph):
+            break
+    residuals = Ph / np.maximum(
+        diagonal_P, constants.EVEN_LEVERAGE * diagonal
+    )  # leave-one-out (Dubrule 1983)
+    if not np.isfinite(residuals).all():
+        return None
+    half_log_det += np.log(normal_root.diagonal()).sum()
+    log_likelihood = -half_log_det - 0.5 * (N - p) * math.log(max(h @ Ph, np.finfo(float).tiny))
+    return Kriging(coefficients, influence, residuals, Ph, float(log_likelihood))
+
+
+def krige_adapted(eps: Array, Z: Array, h: Array, weights: Array, plain: Kriging) -> Kriging:
+    """The best fit with a metric of its own, if it is worth the d (d+1)/2 numbers of that; else ``plain``."""
+    d = eps.shape[1]
+    best, least = plain, plain.log_likelihood + 0.5 * d * (d + 1)
+    fit, metric = plain, constants.RHO * np.eye(d)
+    for _ in range(constants.ADAPTATIONS):
+        metric = adapted(metric, eps, fit.dual)
+        candidate = krige(eps, Z, h, weights, metric)
+        if candidate is None:
+            break
+        fit = candidate
+        if fit.log_likelihood > max(least, best.log_likelihood):
+            best = fit
+    return best
+
+
+def adapted(metric: Array, eps: Array, dual: Array) -> Array:
+    r"""The metric (d, d) in which the cubic part of the fitted function is about as large in all directions.
+
+    In whitened coordinates :math:`x = B^{1/2}\varepsilon` its tensor is :math:`T = \sum_i \mathrm{dual}_i\,
+    x_i \otimes x_i \otimes x_i` (the lower terms of the Hermite polynomials cancel, as dual is orthogonal to the
+    linear functions), and :math:`S_{jk} = \sum_{lm} T_{jlm} T_{klm}` is how much of it each direction has. A tensor
+    of independent entries of variance :math:`\rho_j \rho_l \rho_m` has its three factors alike: hence the cube root.
+    """
+    axes, rho = _axes(metric)
+    root = axes * np.sqrt(rho)
+    x = eps @ root
+    gram = x @ x.T
+    np.square(gram, out=gram)
+    x *= dual[:, None]
+    shares, U = np.linalg.eigh(x.T @ gram @ x)
+    shares = np.maximum(shares / max(shares.mean(), np.finfo(float).tiny), constants.FLATTEST)
+    root = root @ (U * shares ** (1.0 / 6.0))
+    return np.asarray(root @ root.T)
+
+
+def _axes(metric: Array) -> tuple[Array, Array]:
+    rho, axes = np.linalg.eigh(metric)
+    return axes, np.clip(rho, 0.0, constants.LARGEST_RHO)
+
+
+def _along_axes(eps: Array, metric: Array) -> tuple[Array, Array]:
+    axes, rho = _axes(metric)
+    return eps @ axes, rho
+
+
+def kernel(x: Array, rho: Array) -> Array:
+    """Mehler's kernel of all pairs of rows (N, d), without the terms of degree 0, 1 and 2; ``rho`` (d,) below 1.
+
+    With t = Σ ρ x y and s = ½ Σ ρ² x² it is ∏ (1 − ρ²)^(−½) exp(Σ (ρ x y − ½ρ² (x² + y²)) / (1 − ρ²)) less
+    ½ (1 + t)² + ½ − s_x − s_y + ½ Σ ρ²; in place, because passes over (N, N) arrays are what it costs.
+    """
+    squares, rest = np.square(x), 1.0 - np.square(rho)
+    log_scale = 0.5 * squares @ (rho * rho / rest) + 0.25 * np.log(rest).sum()
+    K = (x * (rho / rest)) @ x.T
+    K -= log_scale[:, None]
+    K -= log_scale
+    with np.errstate(over="ignore"):
+        np.exp(K, out=K)
+    t = (x * rho) @ x.T
+    t += 1.0
+    np.square(t, out=t)
+    t *= 0.5
+    K -= t
+    shift = 0.5 * squares @ (rho * rho) - 0.25 * (1.0 + float(rho @ rho))
+    K += shift[:, None]
+    K += shift
+    return np.asarray(K)

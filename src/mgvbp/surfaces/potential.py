@@ -1,0 +1,127 @@
+r"""Gradients have a potential: polynomials of higher degree for h, fitted to the gradients of the draws.
+
+With normalised Hermite polynomials :math:`\varphi_\alpha = \prod_i He_{\alpha_i}(\varepsilon_i) / \sqrt{\alpha!}`
+and :math:`h \approx \sum_\alpha c_\alpha \varphi_\alpha` each draw gives d equations,
+
+.. math:: v_j = \sum_\alpha c_\alpha \sqrt{\alpha_j}\, \varphi_{\alpha - e_j}(\varepsilon),
+
+for one set of coefficients: 100 draws of 10 parameters determine all 285 up to the third degree. The polynomials and
+their gradients are orthogonal under N(0, I), so that higher degrees change g and G by nothing but their noise, of
+which they take away most: what a quadratic misses of a smooth log density is mostly of degree three and four.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from mgvbp.core.linalg import Array, collinear
+from mgvbp.families import Family
+from mgvbp.families.base import Indices
+from mgvbp.surfaces import constants
+from mgvbp.surfaces.gradient_regression import Draws, GradientFit
+
+
+def degrees(draws: Draws) -> list[int]:
+    """The degrees from the third on that the draws determine, and that are affordable."""
+    N, d = draws.eps.shape
+    equations = d / float(draws.weights @ draws.weights)
+    affordable = []
+    for degree in range(3, constants.HIGHEST_DEGREE + 1):
+        size, slopes = comb(d + degree, degree) - 1, comb(d + degree - 1, degree - 1)
+        if (
+            size > constants.GRADIENT_ROOM * equations
+            or size**3 + N * d * size * slopes > constants.MOST_WORK
+        ):
+            break
+        affordable.append(degree)
+    return affordable
+
+
+def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
+    """Weighted least squares for a polynomial h of that degree; None where it is singular."""
+    eps, weights, v = draws.eps, draws.weights, draws.v
+    N, d = eps.shape
+    terms = _terms(d, degree)
+    phi = _polynomials(eps, terms)
+    # the equations of coordinate j, (N, columns): of the coefficients only those with α_j > 0 have a slope in it
+    X = [phi[source].T * root for _, source, root in terms.slopes]
+    A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
+    for j, (columns, _, _) in enumerate(terms.slopes):
+        weighted = weights[:, None] * X[j]
+        A[np.ix_(columns, columns)] += weighted.T @ X[j]
+        right[columns] += v[:, j] @ weighted
+    squares = A.diagonal().copy()
+    factor, failed = dpotrf(A.T, lower=1, overwrite_a=1)
+    if failed or collinear(factor, squares):
+        return None
+    lower = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
+    inverse = lower + np.tril(lower, -1).T
+    coefficients = inverse @ right
+    i, k = np.triu_indices(d)
+    count = d + len(i)  # coefficients of degree one and two come first
+    fitted, hat, influence = np.empty((N, d)), np.empty((N, d, d)), np.empty((d, N, count))
+    for j, (columns, _, _) in enumerate(terms.slopes):
+        fitted[:, j] = X[j] @ coefficients[columns]
+        solved = weights[:, None] * (X[j] @ inverse[columns])
+        influence[j] = solved[:, :count]
+        for other, (others, _, _) in enumerate(terms.slopes):
+            hat[:, j, other] = np.einsum("np,np->n", solved[:, others], X[other])
+    # leave-one-out: (I − hat) r_out = r, for the d equations of each draw together
+    residuals = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, (v - fitted)[:, :, None])[:, :, 0]
+    errors = np.einsum("jnp,nj->np", influence, residuals)
+    # φ is ε_iε_k off the diagonal and (ε_i² − 1)/√2 on it: either way ‖G‖² is half the squared coefficient
+    G = np.zeros((d, d), order="F")
+    G[i, k] = G[k, i] = -coefficients[d:count] * np.where(i == k, np.sqrt(0.5), 0.5)
+    kept = errors[:, d:] * np.where(family.mask[i, k], np.sqrt(0.5), 0.0)
+    return GradientFit(
+        g=coefficients[:d],
+        G=G,
+        fitted=fitted,
+        predicted=coefficients @ phi[1:],
+        residuals=np.asarray(residuals, dtype=np.float64),
+        errors=errors[:, :d],
+        gram=kept @ kept.T,
+    )
+
+
+class _Terms(NamedTuple):
+    """Recurrences of the polynomials up to a degree, and which of them are whose slopes."""
+
+    recurrences: list[tuple[int, int, int, int]]
+    """For each after the constant: coordinate j, its power, the index of α − e_j and that of α − 2e_j."""
+    slopes: list[tuple[Indices, Indices, Array]]
+    """For each coordinate j: the coefficients of the α with α_j > 0, the polynomials α − e_j, and √α_j."""
+
+
+@lru_cache(maxsize=32)
+def _terms(dim: int, degree: int) -> _Terms:
+    multisets = [m for k in range(degree + 1) for m in combinations_with_replacement(range(dim), k)]
+    index = {m: n for n, m in enumerate(multisets)}
+    recurrences = []
+    slopes: list[list[tuple[int, int, int]]] = [[] for _ in range(dim)]
+    for n, m in enumerate(multisets[1:], start=1):
+        for j in set(m):
+            at = m.index(j)
+            slopes[j].append((n, index[m[:at] + m[at + 1 :]], m.count(j)))
+        j, power = m[-1], m.count(m[-1])
+        recurrences.append((j, power, index[m[:-1]], index[m[:-2]] if power > 1 else 0))
+    columns = [np.array(rows).T for rows in slopes]
+    return _Terms(recurrences, [(n - 1, source, np.sqrt(power)) for n, source, power in columns])
+
+
+def _polynomials(eps: Array, terms: _Terms) -> Array:
+    """All φ_α at the draws (N, d), one a row; √α_j φ_α = ε_j φ_{α−e_j} − √(α_j − 1) φ_{α−2e_j}."""
+    x, phi = np.ascontiguousarray(eps.T), np.empty((1 + len(terms.recurrences), len(eps)))
+    phi[0] = 1.0
+    for n, (j, power, once, twice) in enumerate(terms.recurrences, start=1):
+        row = x[j] * phi[once]
+        if power > 1:
+            row -= np.sqrt(power - 1.0) * phi[twice]
+        phi[n] = row / np.sqrt(power)
+    return phi

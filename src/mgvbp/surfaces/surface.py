@@ -1,0 +1,228 @@
+r"""A quadratic surface through weighted draws: gradients of the lower bound, and how uncertain they are.
+
+Weighted least squares of :math:`h = f - \log q` on :math:`1, \varepsilon_i, \varepsilon_i\varepsilon_j -
+\delta_{ij}` in the frame of q gives the lower bound (intercept), g (linear part) and G (minus the quadratic
+part). In the frame the bound is, to second order, :math:`\tfrac12 g^\top H^{-1} g + \|G\|^2` below its maximum,
+where :math:`H = I + 2G` is minus the Hessian of the surface and only the family's entries of G count.
+The covariance of the coefficients (with leave-one-out residuals) says how much of that is noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dgeqrf, dposv
+
+from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.estimators.regression import monomials
+from mgvbp.families import Family
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces import constants
+from mgvbp.surfaces.archive import View
+from mgvbp.surfaces.hermite import hermite_polynomials, num_polynomials
+from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
+
+LWORK = 32
+"""Columns that LAPACK reflects together."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The surface at ``q``: whitened gradients, the bound, and what is uncertain about them."""
+
+    q: Gaussian
+    lower_bound: float
+    lower_bound_se: float
+    g: Array
+    G: Array
+    """All of the quadratic part, (d, d), whatever the family of q."""
+    num_draws: int
+    size: float
+    """Their effective number."""
+    residual: float
+    """Standard deviation of the leave-one-out residuals of h, in nats."""
+    rest: float
+    """Standard deviation of what the quadratic alone misses of h: 0 for a Gaussian target."""
+    r2: float
+    """Share of the variance of h that the surface predicts (leave-one-out); may be negative."""
+    gap: float
+    """Nats to the optimum as the surface has it, noise included."""
+    noise: float
+    """How much of the gap noise alone would make, on average ..."""
+    noise_sd: float
+    """... and its standard deviation."""
+    caution: float = 1.0
+    """Factor on the noise for a certificate: 1 where it does not rest on a model of what the quadratic misses."""
+    ridge: bool = False
+    """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
+    clipped: bool = False
+    """Whether low values were raised to a floor: good for a direction, not for a certificate."""
+
+    @property
+    def cautious(self) -> Surface:
+        """With the noise that a certificate may rest on."""
+        return replace(
+            self,
+            lower_bound_se=math.sqrt(self.caution) * self.lower_bound_se,
+            noise=self.caution * self.noise,
+            noise_sd=self.caution * self.noise_sd,
+            caution=1.0,
+        )
+
+    @property
+    def poor(self) -> bool:
+        """Whether it misses much of what there is, or very many nats."""
+        d = self.q.dim
+        if self.residual < max(constants.POOR_RESIDUAL, math.sqrt(d)) or self.r2 > 0.9999:
+            return False
+        return self.r2 < constants.POOR_SHARE or self.residual > constants.POOR_NATS * (0.5 * d + 1.0)
+
+
+def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface | None:
+    """Fit the monomials of ``basis``; None where the draws do not determine them.
+
+    What a quadratic misses is taken out in several ways, of which the one with the least noise is used: by
+    polynomials of higher degree, where there are draws enough, and as a smooth random function, where the
+    noise is what keeps the gap from being known to ``tol`` nats.
+    """
+    q = view.q
+    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
+    if np.count_nonzero(keep) <= basis.num_monomials:
+        return None
+    eps, h, weights = view.eps[keep], values[keep] - view.log_q[keep], view.weights[keep]
+    weights /= weights.sum()
+    effective = 1.0 / float(weights @ weights)
+    centre, root = float(weights @ h), np.sqrt(weights)
+    sizes, Z = regressors(basis, eps, constants.ROOM * effective)
+    Q, R = orthogonal(root[:, None] * Z)
+    pivots = np.abs(R.diagonal())
+    sizes = [size for size in sizes if pivots[:size].min() > SINGULAR * pivots[:size].max()]
+    response = root * (h - centre)
+    fits = [_least_squares(q, basis, Q[:, :size], R[:size, :size], response) for size in sizes]
+    if not fits:
+        return None
+    fit = min(fits, key=lambda candidate: candidate.noise)
+    caution = 1.0
+    worthwhile = max(0.5 * tol, fit.gap / constants.KRIGE_BELOW) < fit.noise < constants.KRIGE_NOISE
+    most = min(
+        constants.KRIGE_DRAWS, constants.KRIGE_PLENTY * basis.num_monomials, constants.KRIGE_SHARE * effective
+    )
+    if worthwhile and len(h) <= most:
+        enough = (
+            len(h) > constants.ADAPT_ABOVE * basis.num_monomials
+            and fits[0].variance > constants.ADAPT_REST**2
+        )
+        wanted = 0.5 * tol if enough else math.inf
+        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights, wanted)
+        if smooth is not None and smooth.noise < fit.noise:
+            caution = max(1.0, constants.BELIEF * fit.noise / max(smooth.noise, 1e-300))
+            fit = smooth
+    spread = float(response @ response)
+    if not abs(fit.intercept) <= 3.0 * math.sqrt(spread):
+        return None  # the mean of h cannot be that far from its values
+    return Surface(
+        q=q,
+        lower_bound=centre + fit.intercept,
+        lower_bound_se=fit.intercept_se,
+        g=fit.g,
+        G=fit.G,
+        num_draws=len(h),
+        size=effective,
+        residual=math.sqrt(fit.variance),
+        rest=math.sqrt(fits[0].variance),
+        r2=1.0 - fit.variance / spread if spread > 0.0 else 1.0,
+        gap=fit.gap,
+        noise=fit.noise,
+        noise_sd=fit.noise_sd,
+        caution=caution,
+        ridge=not q.family.mask.all() and on_a_ridge(fit.G, fit.variance, fit.noise),
+    )
+
+
+def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> _Fit:
+    """By the QR decomposition of weighted regressors, of which the basis comes first."""
+    rotated = response @ Q
+    leverage = np.einsum("np,np->n", Q, Q)
+    # leave-one-out, times √w
+    residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)
+    rows = dtrsm(1.0, R, np.eye(len(R), basis.num_monomials, order="F"), trans_a=1, overwrite_b=1).T
+    errors = (Q @ rows.T) * residuals[:, None]  # what each draw contributes to the coefficients of the basis
+    return _Fit(q, basis, rows @ rotated, errors.T @ errors, float(residuals @ residuals))
+
+
+def _kriging(
+    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, wanted: float
+) -> _Fit | None:
+    """Adapted to the directions that bend, if the noise is more than ``wanted`` without that."""
+
+    def summary(kriging: Kriging) -> _Fit:
+        errors = constants.CAUTION * kriging.influence * kriging.residuals
+        variance = float(weights @ np.square(kriging.residuals))
+        return _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
+
+    kriging = krige(eps, Z, response, weights)
+    if kriging is None:
+        return None
+    fit = summary(kriging)
+    if fit.noise <= wanted:
+        return fit
+    better = krige_adapted(eps, Z, response, weights, kriging)
+    return fit if better is kriging else summary(better)
+
+
+class _Fit:
+    """Coefficients (p,), their covariance (p, p) and the variance of the residuals."""
+
+    def __init__(
+        self, q: Gaussian, basis: Family, coefficients: Array, covariance: Array, variance: float
+    ) -> None:
+        d, (i, j) = q.dim, basis.pairs
+        self.variance = variance
+        self.intercept, self.intercept_se = float(coefficients[0]), math.sqrt(covariance[0, 0])
+        self.g, quadratic = coefficients[1 : 1 + d], np.zeros((d, d), order="F")
+        quadratic[i, j] = -coefficients[1 + d :]
+        self.G = symmetric_part(quadratic)
+        # the gap is cᵀMc: M is ½H⁻¹ for the linear part and, for the family's entries of G, 1 on the diagonal
+        # and ½ off it, where a coefficient is 2 G_ij, met twice
+        H = 2.0 * self.G
+        H.flat[:: d + 1] += 1.0
+        product = np.empty((len(coefficients) - 1, len(coefficients)))  # M [c C]
+        product[:, 0], product[:, 1:] = coefficients[1:], covariance[1:, 1:]
+        _, solved, info = dposv(H, product[:d], lower=1)
+        product[:d] = 0.5 * (solved if info == 0 else product[:d])
+        product[d:] *= (np.where(i == j, 1.0, 0.5) * q.family.mask[i, j])[:, None]
+        self.gap = float(product[:, 0] @ coefficients[1:])
+        self.noise = float(product[:, 1:].trace())
+        self.noise_sd = math.sqrt(max(2.0 * float(np.vdot(product[:, 1:], product[:, 1:].T)), 0.0))
+
+
+def on_a_ridge(G: Array, variance: float, noise: float) -> bool:
+    """Whether ``H⁻¹ = (I + 2G)⁻¹``, which the gap of a structured family needs, may be far off: H errs by 2 √noise.
+
+    ``variance`` is that of the residuals: a surface that misses nothing is not in doubt.
+    """
+    smallest = float(np.linalg.eigvalsh(G)[0])
+    return variance > constants.ROUND_OFF and 1.0 + 2.0 * smallest < 2.0 * math.sqrt(noise)
+
+
+def orthogonal(A: Array) -> tuple[Array, Array]:
+    """``Q`` and (above its diagonal) ``R`` with ``A = Q R``: R by reflections, then Q = A R⁻¹."""
+    R = dgeqrf(A, lwork=LWORK * A.shape[1])[0][: A.shape[1]]
+    return dtrsm(1.0, R, A, side=1), R
+
+
+def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:
+    """The monomials of ``basis`` and Hermite polynomials of higher degree; how many columns up to each degree."""
+    Z = monomials(basis, eps)
+    blocks, sizes = [Z], [Z.shape[1]]
+    room = min(room, constants.MOST_COLUMNS)
+    for degree in range(3, constants.HIGHEST_DEGREE + 1):
+        most = 3 if sizes[-1] + num_polynomials(basis.dim, degree, 3) <= room else 2
+        if sizes[-1] + num_polynomials(basis.dim, degree, most) > room:
+            break
+        blocks.append(hermite_polynomials(eps, degree, most))
+        sizes.append(sizes[-1] + blocks[-1].shape[1])
+    return sizes, np.concatenate(blocks, axis=1) if len(blocks) > 1 else Z

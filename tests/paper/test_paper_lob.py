@@ -1,0 +1,295 @@
+"""The limit-order-book experiment: the paper's table, what the runs share, and a whole run on a few windows."""
+
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
+pytest.importorskip("blackjax", reason="networks need their extra: pip install 'mgvbp[jax]'")
+pytest.importorskip("sklearn", reason="the measures are held against scikit-learn's")
+
+import mgvbp
+from mgvbp import cli, datasets
+from mgvbp.baselines import Chains
+from mgvbp.paper import engine, lob
+from mgvbp.paper.lob import EXPERIMENT, PRINTED, TRUTH, LobExperiment, Plan, Source
+from mgvbp.paper.spec import Outcome, reference
+from sklearn import metrics
+
+PAPER = reference("tabl")["paper"]["tabl"]
+TINY = Plan(windows=350, passes=30, batches=20, step_size=0.1, bound_draws=20, few_draws=20, checkpoints=2)
+SETTINGS = lob.settings(TINY)
+SMALL = LobExperiment(quick=TINY)
+SEED = 1
+
+
+# --- the paper's numbers ------------------------------------------------------------------------------
+
+
+def test_every_printed_number_is_in_the_reference():
+    """The bound of three methods, no measure of ADAM on the training windows, all others of all five rows."""
+    measures = {f"{part} {m}" for part in ("train", "test") for m in ("acc", "prec", "rec", "f1")}
+    assert {name: set(row) for name, row in PAPER.items()} == {
+        **dict.fromkeys(["MGVBP", "QBVI diag", "VOGN diag"], measures | {"LB*"}),
+        "MCMC": measures,
+        "ADAM": {m for m in measures if m.startswith("test")},
+    }
+    assert all(0.5 < x < 0.81 for row in PAPER.values() for column, x in row.items() if column != "LB*")
+    assert PAPER["MGVBP"]["LB*"] > PAPER["VOGN diag"]["LB*"] > PAPER["QBVI diag"]["LB*"]
+
+
+def made_up(directory=""):
+    """Outcomes that have the paper's numbers and whatever else the tables show, under the names of the cells."""
+    extra = {"s.e.": 1.0, "passes": 1000.0, "iterations": 50.0, "draws": 20.0, "s/iter": 0.5}
+    extra |= {f"{part} {m}": 0.1 for part in ("train", "test") for m in ("lpd", "ECE")}
+    extra |= {"R-hat": 1.3, "ESS": 7.0, "divergences": 0.0, "windows": 2000.0, "kept": 200.0, "chains": 2.0}
+    suffix = LobExperiment(directory)._suffix
+    return {name + suffix: Outcome({**extra, **PAPER[printed]}) for name, printed in PRINTED.items()}
+
+
+def verdicts(table):
+    return {row.name: table.verdict(row) for row in table.rows}
+
+
+def test_numbers_of_the_papers_data_are_judged():
+    outcomes = made_up("books")
+    train, test, passes = LobExperiment("books").tables(outcomes)
+    assert verdicts(train) == dict.fromkeys(PRINTED, "reproduces") | {"ADAM": ""}
+    assert verdicts(test) == dict.fromkeys(PRINTED, "reproduces")
+    assert not any(verdicts(passes).values())
+    name = next(name for name in outcomes if name.startswith("VOGN diag, FI-2010 in books"))
+    outcomes[name] = replace(outcomes[name], values={**outcomes[name].values, "test f1": 0.6})
+    found = verdicts(LobExperiment("books").tables(outcomes)[1])
+    assert found["VOGN diag"].startswith("differs (test f1): the paper does not say which fold")
+    assert found["MGVBP h"] == "reproduces"
+
+
+def test_numbers_of_simulated_data_are_not_judged_and_the_papers_are_shown_apart():
+    tables = EXPERIMENT.tables(made_up())
+    assert not any(verdict for table in tables for verdict in verdicts(table).values())
+    shown = {name: {} for name in PAPER}
+    for row in (row for table in tables for row in table.rows if row.paper):
+        shown[row.name.removeprefix("FI-2010: ")] |= row.paper
+    assert shown == PAPER
+    for table in tables[:2]:
+        assert [row.name for row in table.rows if row.ours] == list(PRINTED)
+    assert "not comparable" in tables[0].note
+    assert "2,000 windows only" in tables[0].note
+    assert "R-hat up to 1.30" in tables[0].note
+    assert "not converged, no reference" in tables[0].note
+
+
+def test_tables_and_figures_of_nothing():
+    assert EXPERIMENT.tables({}) == []
+    assert EXPERIMENT.figures({}) == {}
+
+
+# --- what the runs share ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_cells_have_names_of_their_own_also_for_other_data_and_can_be_sent_to_other_processes(quick):
+    simulated, real = EXPERIMENT.cells(quick), LobExperiment("books").cells(quick)
+    assert len({cell.name for cell in (*simulated, *real)}) == len(simulated) + len(real)
+    assert {c.name for c in simulated} - {"MCMC"} == {*PRINTED, TRUTH} - {"MCMC"}
+    assert ("MCMC" in {cell.name for cell in simulated}) is not quick
+    assert [c.name for c in pickle.loads(pickle.dumps(real))] == [c.name for c in real]
+
+
+def test_settings_are_the_papers_where_they_are_said_to_be():
+    for name in ("MGVBP h", "QBVI h diag"):
+        method = SETTINGS[name].prepared(50)
+        assert (method.step_size_at(1), method.momentum, method.decay_after) == (0.1, 0.4, 3000)
+        assert (method.clip_natural_gradient, method.clip_initial) == (5000.0, 100.0)
+        assert (SETTINGS[name].num_draws, SETTINGS[name].batches) == (20, 1)
+    assert lob.INITIAL_VARIANCE == 0.01
+
+
+def test_methods_that_are_compared_take_the_same_steps():
+    for pair in (("MGVBP gradient", "QBVI diag, same steps"), ("MGVBP h", "QBVI h diag")):
+        first, second = (SETTINGS[name] for name in pair)
+        assert (first.num_draws, first.batches) == (second.num_draws, second.batches)
+        methods = first.prepared(40), second.prepared(40)
+        assert {m.precision_scale for m in methods} == {2.0}
+        for t in (1, 7, 40):
+            assert methods[0].step_size_at(t) == methods[1].step_size_at(t)
+
+
+def test_steps_rise_stay_and_fall():
+    steps = np.array([lob.Schedule(0.1, 100)(t) for t in range(1, 101)])
+    assert steps[0] == pytest.approx(0.1 * 10 ** (-2.5 * 9 / 10))
+    assert (np.diff(steps[:10]) > 0.0).all()
+    np.testing.assert_array_equal(steps[9:31], 0.1)
+    np.testing.assert_allclose(steps[31:], 0.1 * np.arange(69, 0, -1) / 70)
+
+
+# --- a whole run on a few windows ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("lob")
+
+
+@pytest.fixture(scope="module")
+def outcomes(directory):
+    return list(engine.run(SMALL, directory, quick=True, seed=SEED, jobs=1))[-1][2]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return lob.problem(Source(TINY.windows), SEED)
+
+
+def test_every_cell_has_what_tables_and_figures_show(outcomes):
+    assert set(outcomes) == {*SETTINGS, "ADAM", TRUTH}
+    tables = SMALL.tables(outcomes)
+    assert [table.label for table in tables] == ["tabl", "tabl", "tabl_passes"]
+    for table in tables:
+        for row in (row for row in table.rows if row.ours):
+            missing = {c for c in table.columns if c not in row.ours}
+            assert missing <= ({"LB*"} if row.name in ("ADAM", TRUTH) else set())
+            assert all(math.isfinite(row.ours[c]) for c in table.columns if c not in missing)
+    assert set(SMALL.figures(outcomes)) == {"learning", "reliability"}
+
+
+def test_finished_cells_are_not_run_again(outcomes, directory):
+    ((done, total, again),) = engine.run(SMALL, directory, quick=True, seed=SEED, jobs=1)
+    assert done == total == len(outcomes)
+    assert again == outcomes
+
+
+def test_all_methods_start_at_one_gaussian_and_end_after_equal_passes(outcomes):
+    """To within the passes of an iteration."""
+    first = [outcomes[name].curves["bound"][0] for name in SETTINGS]
+    np.testing.assert_allclose(first, first[0], rtol=1e-6)
+    for name, setting in SETTINGS.items():
+        assert TINY.passes - setting.passes < outcomes[name].values["passes"] <= TINY.passes
+        assert outcomes[name].n_evaluations == outcomes[name].values["iterations"] * setting.num_draws
+
+
+def test_vogn_gains_from_the_start(outcomes):
+    curve = outcomes["VOGN diag"].curves["bound"]
+    assert outcomes["VOGN diag"].values["LB*"] > curve[0] + 50.0
+
+
+def test_the_start_is_better_than_the_frequencies_of_the_classes(problem):
+    shares = np.bincount(problem.y["train"]) / problem.num_windows
+    entropy = -problem.num_windows * (shares * np.log(shares)).sum()
+    assert problem.all_windows(problem.start[None])[0] > -entropy
+
+
+def test_the_bound_is_that_of_its_definition(problem):
+    """Against the sum over the windows and SciPy's densities, on the same draws."""
+    from scipy.stats import multivariate_normal
+
+    d = problem.network.dim
+    q = mgvbp.Gaussian(problem.start, variance=1e-3)
+    bound, error = problem.bound(q, 20)
+    theta = q.sample(20, rng=2**31)
+    h = problem.network.pointwise(theta, problem.X["train"], problem.y["train"]).sum(axis=1)
+    h += multivariate_normal(np.zeros(d), 5.0 * np.eye(d)).logpdf(theta)
+    h -= multivariate_normal(problem.start, 1e-3 * np.eye(d)).logpdf(theta)
+    assert bound == pytest.approx(h.mean(), rel=1e-6)
+    assert error == pytest.approx(h.std(ddof=1) / np.sqrt(20), rel=1e-3)
+
+
+def test_measures_agree_with_scikit_learn(problem):
+    q = mgvbp.Gaussian(problem.start, variance=0.01)
+    predictions = problem.predictions(q, 20)
+    ours = problem.measures(predictions)
+    for part, prediction in predictions.items():
+        truth, labels = problem.y[part], prediction.labels
+        theirs = metrics.precision_recall_fscore_support(truth, labels, average="macro", zero_division=0)
+        found = [ours[f"{part} {m}"] for m in ("acc", "prec", "rec", "f1", "lpd")]
+        assert found[0] == pytest.approx(metrics.accuracy_score(truth, labels))
+        assert found[1:4] == pytest.approx(theirs[:3])
+        assert found[4] == pytest.approx(-metrics.log_loss(truth, prediction.probabilities, labels=[0, 1, 2]))
+
+
+def test_the_truth_is_as_good_as_can_be(outcomes, problem):
+    """Its accuracy has the known expectation, at 4.5 standard errors; nobody beats its density in expectation."""
+    for part, books in problem.parts.items():
+        p = books.probabilities.max(axis=1)
+        error = np.sqrt((p * (1.0 - p)).sum()) / len(p)
+        assert abs(outcomes[TRUTH].values[f"{part} acc"] - books.bayes_accuracy) < 4.5 * error
+    assert max(outcomes[n].values["test lpd"] for n in SETTINGS) < outcomes[TRUTH].values["test lpd"]
+
+
+def test_reliability_is_that_of_the_test_windows(outcomes, problem):
+    for outcome in outcomes.values():
+        shares, off = (np.array(outcome.curves[c]) for c in ("share", "confidence"))
+        assert shares.sum() == pytest.approx(1.0)
+        off = np.abs(off - outcome.curves["accuracy"])
+        assert shares @ off == pytest.approx(outcome.values["test ECE"])
+
+
+def test_mcmc_is_of_the_windows_that_it_says(monkeypatch, problem):
+    """With draws made up: all at the start, so that the measures are those of the start."""
+    seen = {}
+
+    def chains(likelihood, prior, initial, num_warmup, num_draws, chains, rng):
+        seen.update(rows=likelihood.num_rows, apart=np.abs(initial - problem.start).max(), prior=prior)
+        draws = np.broadcast_to(problem.start, (chains, num_draws, problem.network.dim))
+        return Chains(draws + 1e-9 * np.random.default_rng(0).standard_normal(draws.shape), 3)
+
+    monkeypatch.setattr(mgvbp.baselines, "nuts", chains)
+    plan = replace(TINY, chain_windows=100, num_warmup=5, num_draws=20, chains=2)
+    outcome = lob.run_mcmc(SEED, Source(TINY.windows), plan)
+    assert seen["rows"] == outcome.values["windows"] == 100
+    assert 0.0 < seen["apart"] < 0.1
+    assert outcome.values["divergences"] == 3
+    assert outcome.values["kept"] == 40
+    point = problem.measures(problem.predictions(problem.start, 1))
+    assert outcome.values["test lpd"] == pytest.approx(point["test lpd"], abs=1e-5)
+
+
+# --- the files of FI-2010 -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv("MGVBP_DATA", str(tmp_path / "cache"))
+    (tmp_path / "books").mkdir()
+    data = datasets.simulate_lob(2000, rng=3)
+    datasets.write_fi2010(data, tmp_path / "books")
+    return tmp_path / "books", data
+
+
+def test_the_files_are_what_is_fitted(files):
+    directory, data = files
+    experiment = EXPERIMENT.on(directory)
+    found = lob.problem(Source(0, experiment.directory), 0)
+    np.testing.assert_array_equal(found.y["train"], data.train.y)
+    np.testing.assert_allclose(found.X["test"], np.asarray(data.test.X), atol=1e-5)
+    assert found.true_predictions() == {}
+    assert TRUTH not in {cell.name for cell in experiment.cells(quick=True)}
+
+
+def test_the_command_hands_the_directory_on(files, tmp_path, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(LobExperiment, "cells", lambda self, quick: seen.append(self.directory) or [])
+    assert cli.main(["reproduce", "lob", "--data", str(files[0]), "--out", str(tmp_path / "out")]) == 0
+    assert set(seen) == {str(files[0].resolve())}
+
+
+def test_a_directory_without_files_is_named(tmp_path, capsys):
+    assert cli.main(["reproduce", "lob", "--data", str(tmp_path / "nowhere")]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_data_of_an_experiment_that_takes_none(capsys):
+    assert cli.main(["reproduce", "slr", "--data", "books"]) == 1
+    assert "--data is for the experiment lob" in capsys.readouterr().err
+
+
+def test_without_jax_the_experiment_is_left_out_and_says_how_to_get_it(tmp_path, monkeypatch, capsys):
+    def missing(*args):
+        raise mgvbp.MissingDependencyError("pip install 'mgvbp[jax]'")
+
+    monkeypatch.setattr(mgvbp.networks, "tabl", missing)
+    assert cli.main(["reproduce", "lob", "--quick", "--seed", "77", "--out", str(tmp_path)]) == 1
+    assert "left out. pip install 'mgvbp[jax]'" in capsys.readouterr().out

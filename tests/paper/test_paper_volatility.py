@@ -1,0 +1,227 @@
+"""The experiments volatility and har: what is reported, the bound without noise, the tables, real cells."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mgvbp import Gaussian
+from mgvbp.models import HAR
+from mgvbp.paper import har, volatility
+from mgvbp.paper.common import divergence
+from mgvbp.paper.spec import Outcome, Row, reference
+from mgvbp.volatility import GARCH
+
+needs_data = pytest.mark.skipif(
+    "MGVBP_DATA" not in os.environ, reason="MGVBP_DATA does not name the directory of the authors' files"
+)
+EXPERIMENTS = {"volatility": volatility.EXPERIMENT, "har": har.EXPERIMENT}
+PRINTED = {"vol_est": 282, "vol_est_EGARCH": 282, "regression": 139, "vol_est_FIGARCH_HAR": 130}
+"""Numbers that the paper prints in each table."""
+
+
+# --- what is reported ---------------------------------------------------------------------------------
+
+
+def test_report_against_a_plain_loop():
+    """MSE, QLIKE and log-likelihood of a GARCH(1,1), day by day, with the paper's start-up values."""
+    rng = np.random.default_rng(0)
+    r, rv = rng.standard_normal(60), rng.uniform(0.5, 1.5, 60)
+    model = GARCH(1, 1, convention="paper")
+    at = volatility.Target(model, {"": (model.likelihood(r), {"r": r**2, "rv": rv**2})})
+    omega, alpha, beta = 0.1, 0.2, 0.6
+    psi = model.parameters.unconstrain({"omega": omega, "alpha[1]": alpha, "beta[1]": beta})
+    h = [omega + alpha * np.mean(r**2) + beta * 0.7]
+    for x in r[:-1]:
+        h.append(omega + alpha * x**2 + beta * h[-1])
+    h = np.array(h)
+    found = {name: value[0] for name, value in at.report(psi[None]).items()}
+    assert found["omega"] == pytest.approx(omega)
+    assert found["log-lik"] == pytest.approx(-0.5 * np.sum(np.log(2 * np.pi * h) + r**2 / h))
+    for name, x in (("r", r**2), ("rv", rv**2)):
+        assert found[f"MSE {name}"] == pytest.approx(np.mean((x - h) ** 2))
+        assert found[f"QLIKE {name}"] == pytest.approx(np.mean(x / h - np.log(x / h) - 1))
+
+
+def test_summary_has_the_spread_over_draws():
+    values = volatility.summary(
+        lambda x: {"a": x[:, 0]}, np.zeros(1), np.random.default_rng(0).normal(size=(4000, 1))
+    )
+    assert values["a"] == 0.0
+    assert values["sd a"] == pytest.approx(1.0, abs=0.08)  # 4 standard errors of this quantile range
+
+
+def simulated_har():
+    v = 10.0 + np.random.default_rng(1).standard_normal(90).cumsum() * 0.2
+    return har.Target(HAR(v[:60]), HAR(v[30:]))
+
+
+def test_har_report():
+    at = simulated_har()
+    theta = at.maximum_likelihood()
+    fitted = at.test.X @ theta[:4]
+    found = {name: value[0] for name, value in at.report(theta[None]).items()}
+    assert found["sigma"] ** 2 == pytest.approx(found["MSE rv"])  # both divide by n − 4
+    ratio = at.test.y / fitted
+    assert found["test QLIKE rv"] == pytest.approx(100 * np.mean(ratio - np.log(ratio) - 1))
+    assert found["test log-lik"] == pytest.approx(at.test(theta[None])[0])
+
+
+# --- bounds without noise -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_quadrature_is_exact_for_a_quadratic(dim):
+    rng = np.random.default_rng(dim)
+    A = rng.normal(size=(dim, dim))
+    q = Gaussian(rng.normal(size=dim), variance=A @ A.T + np.eye(dim))
+    prior = Gaussian(variance=5.0, dim=dim)
+    found = volatility.exact_bound(lambda x: -0.5 * (x**2).sum(axis=1), prior, q)
+    expected = -0.5 * (q.mean @ q.mean + np.trace(q.covariance)) - divergence(q, prior)
+    assert found == pytest.approx(expected)
+
+
+def test_har_bound_agrees_with_monte_carlo():
+    """Within 4 standard errors of 200,000 draws."""
+    at = simulated_har()
+    A = np.array([[0.01] * 4 + [0.2]]).T * np.random.default_rng(2).normal(size=(5, 5))
+    off = at.maximum_likelihood() + 0.02  # at the estimate itself the sign of Cov(β, ψ) would not matter
+    q = Gaussian(off, variance=A @ A.T + 1e-6 * np.eye(5))
+    theta = q.sample(200_000, 0)
+    values = at.model(theta) + at.prior.log_density(theta) - q.log_density(theta)
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - at.exact_bound(q)) < 4 * error
+    assert error < 0.05 * abs(values.mean() - at.model(q.mean[None])[0])  # or the test would show nothing
+
+
+def test_arrival_is_the_first_iterate_within_reach():
+    path = volatility.Path()
+    for t in range(1, 60):
+        path(SimpleNamespace(iteration=t, gaussian=Gaussian([float(t)], variance=1.0)))
+    assert path.iterations == [1, 11, 21, 31, 41, 51]
+    bound = lambda q: -1.0 / q.mean[0]  # noqa: E731
+    assert path.arrival(bound, 0.0) == {"arrival": 21.0}
+    assert path.arrival(bound, 1.0) == {}
+
+
+# --- tables -------------------------------------------------------------------------------------------
+
+
+def made_up(experiment):
+    """Outcomes that are the paper's numbers, at the end of whichever row's name is a cell."""
+    numbers: dict[str, dict[str, float]] = {}
+    for table in reference(experiment.name)["paper"].values():
+        for row, values in table.items():
+            numbers.setdefault(row.removeprefix("HAR "), {}).update(values)
+    names = [cell.name for cell in experiment.cells(quick=False)]
+    return {name: Outcome({**numbers.get(name, {}), "sd omega": 0.01}) for name in names}
+
+
+def test_the_reference_has_every_printed_number():
+    counts = {
+        label: sum(map(len, rows.values()))
+        for name in EXPERIMENTS
+        for label, rows in reference(name)["paper"].items()
+    }
+    assert counts == PRINTED
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_printed_number_is_in_a_table(name):
+    shown = dict.fromkeys(PRINTED, 0)
+    for table in EXPERIMENTS[name].tables(made_up(EXPERIMENTS[name])):
+        if table.label in shown:
+            shown[table.label] += sum(column in row.paper for row in table.rows for column in table.columns)
+            assert {table.verdict(row) for row in table.rows if row.paper} == {"reproduces"}
+    own = reference(name)["paper"]
+    assert {label: n for label, n in shown.items() if label in own} == {
+        label: PRINTED[label] for label in own
+    }
+
+
+def test_tables_leave_out_what_has_not_run():
+    outcomes = {"ARCH ML": made_up(volatility.EXPERIMENT)["ARCH ML"]}
+    tables = volatility.EXPERIMENT.tables(outcomes)
+    assert {row.name for table in tables for row in table.rows} == {"ARCH ML"}
+    assert volatility.EXPERIMENT.tables({}) == har.EXPERIMENT.tables({}) == []
+    assert volatility.EXPERIMENT.figures({}) == har.EXPERIMENT.figures({}) == {}
+
+
+def verdict(values, paper):
+    table = volatility.noisy_table(
+        "t", "T", ["x"], [Row("a", values, paper, reason="why")], {"a": Outcome(values)}
+    )
+    return table.verdict(table.rows[0])
+
+
+def test_errors_are_those_of_the_row():
+    assert verdict({"x": 1.0}, {"x": 1.0005}) == "reproduces"  # rounding
+    assert verdict({"x": 1.0}, {"x": 1.002}) == "differs (all columns): why"
+    assert verdict({"x": 1.0, "sd x": 0.1}, {"x": 1.0134}) == "reproduces"  # 0.13 sd
+    assert verdict({"x": 1.0, "sd x": 0.1}, {"x": 1.015}).startswith("differs")
+    # a spread over seeds that was measured comes first: 3 √2 · 0.01 = 0.0424
+    assert verdict({"x": 1.0, "sd x": 9.0, "seeds x": 0.01}, {"x": 1.0428}) == "reproduces"
+    assert verdict({"x": 1.0, "sd x": 9.0, "seeds x": 0.01}, {"x": 1.0431}).startswith("differs")
+    # 3 √(1/1000 + 1/1000) = 0.134 standard deviations
+    assert verdict({"x": 1.0, "sd x": 1.0, "ESS": 1000.0}, {"x": 1.134}) == "reproduces"
+    assert verdict({"x": 1.0, "sd x": 1.0, "ESS": 1000.0}, {"x": 1.137}).startswith("differs")
+
+
+def test_a_verdict_is_of_the_columns_of_its_table():
+    values = {"x": 1.0, "sd x": 0.1, "LB*": -5.0, "log-lik": -4.0}
+    assert verdict(values, {"x": 1.0, "LB*": -9.0, "log-lik": -9.0}) == "reproduces"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_cells_can_be_sent_to_other_processes(name):
+    cells = EXPERIMENTS[name].cells(quick=False)
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert {cell.name for cell in EXPERIMENTS[name].cells(quick=True)} < {cell.name for cell in cells}
+    pickle.loads(pickle.dumps(cells))
+
+
+# --- real data ----------------------------------------------------------------------------------------
+
+
+@needs_data
+@pytest.mark.parametrize("model", ["ARCH", "GARCH(1,0,1)", "EGARCH(1,0,1)"])
+def test_auto_arrives_at_the_exact_optimum(model):
+    values = volatility.run_auto(0, model).values
+    exact = reference("volatility")["exact"][model]
+    assert abs(values["LB at point"] - exact["LB*"]) < 0.02
+    for column in ("omega", "alpha[1]", "MSE rv", "test QLIKE rv"):
+        assert abs(values[column] - exact[column]) < 0.1 * values[f"sd {column}"]
+
+
+@needs_data
+def test_ml_of_garch_has_the_printed_parameters():
+    values = volatility.run_ml(0, "GARCH(1,0,1)").values
+    paper = reference("volatility")["paper"]["vol_est"]["GARCH(1,0,1) ML"]
+    for column in ("omega", "alpha[1]", "beta[1]", "QLIKE rv", "test QLIKE rv"):
+        assert values[column] == pytest.approx(paper[column], abs=volatility.ROUNDING)
+    assert values["log-lik"] == pytest.approx(-2017.5924, abs=1e-4)
+
+
+@needs_data
+def test_a_short_run_of_a_method():
+    outcome = volatility.run_named(0, "ARCH", "MGVB", max_iterations=40)
+    assert outcome.curves["iteration"] == [1, 11, 21, 31]
+    assert outcome.n_evaluations == 40 * volatility.NUM_DRAWS
+    assert outcome.values["LB at point"] < reference("volatility")["exact"]["ARCH"]["LB*"] + 1e-3
+    again = volatility.run_named(0, "ARCH", "MGVB", max_iterations=40)
+    assert again.values == outcome.values
+
+
+@needs_data
+def test_har_cells():
+    ml, exact = har.run_ml(0).values, reference("har")["exact"]
+    paper = reference("har")["paper"]["vol_est_FIGARCH_HAR"]["ML"]
+    assert all(ml[column] == pytest.approx(paper[column], abs=har.volatility.ROUNDING) for column in paper)
+    for variant, (_, family) in har.VARIANTS.items():
+        if variant != " h":
+            found = har.run_auto(0, variant).values
+            assert 0.0 <= exact[family]["LB*"] - found["LB at point"] + 1e-6 < 0.02

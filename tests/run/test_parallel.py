@@ -1,0 +1,986 @@
+"""n_jobs and timeout: the same result from other processes and threads, and a result in spite of what fails there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+import warnings
+import zlib
+from collections import Counter
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import mgvbp
+from common import FAST
+from mgvbp.errors import (
+    ConvergenceWarning,
+    DivergenceError,
+    InvalidInputError,
+    InvalidTypeError,
+    MgvbpWarning,
+    NonFiniteWarning,
+)
+from mgvbp.posterior.failures import Failures
+from mgvbp.problem.problem import Problem
+from mgvbp.run import parallel, workers
+from mgvbp.run.attempts import Done, Failed
+from mgvbp.run.deadline import Deadline, deadline
+from mgvbp.run.parallel import Pool, evaluator
+from mgvbp.run.workers import Workers
+
+SHAPES = np.array([3.0, 8.0])
+OPTIMUM = float(
+    (SHAPES * (np.log(SHAPES) - 0.5 / SHAPES) - SHAPES + 0.5 * np.log(2 * np.pi * np.e / SHAPES)).sum()
+)
+TOLERANCE = 0.01
+
+
+def log_gamma(theta):
+    """The log density, up to its constant, of logarithms of gamma variables; one draw."""
+    return float(SHAPES @ theta - np.exp(theta).sum())
+
+
+def shortfall(q):
+    """How far the exact lower bound of ``q`` is below its maximum, v = 1/a and m = log a − v/2."""
+    expected = SHAPES @ q.mean - np.exp(q.mean + 0.5 * np.diag(q.covariance)).sum()
+    entropy = 0.5 * np.linalg.slogdet(2 * np.pi * np.e * q.covariance)[1]
+    return OPTIMUM - (expected + entropy)
+
+
+fit = {"dim": 2, "vectorized": False, "initial_mean": [1.0, 2.0], "initial_variance": 0.3}
+SHORT = {"method": FAST, "num_draws": 40, "max_iterations": 12}
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Ask the workers however cheap the draws are."""
+    monkeypatch.setattr(parallel, "START_UP", 0.0)
+    monkeypatch.setattr(parallel, "WORTHWHILE", 0.0)
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    def asked(*args):
+        raise AssertionError("workers were asked")
+
+    monkeypatch.setattr(parallel, "Workers", asked)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+def note(path, text):
+    """Append a line: whole, from any process."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{text}\n".encode())
+    os.close(file)
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+# --- who evaluates ------------------------------------------------------------------------------------
+
+
+class Traced:
+    """A log density that notes where it is evaluated, and where it was unpacked."""
+
+    def __init__(self, path, seconds=0.0):
+        self.path, self.seconds = path, seconds
+
+    def __call__(self, theta):
+        blas = max([library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"])
+        note(self.path, f"called {os.getpid()} {threading.get_ident()} {blas}")
+        time.sleep(self.seconds)
+        return log_gamma(theta)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        note(self.path, f"unpacked {os.getpid()}")
+
+
+def test_cheap_functions_stay_in_this_process(no_workers):
+    """Also one whose first call takes long, as if it compiled something, and one that is held up now and then."""
+    calls = []
+
+    def log_density(theta):
+        calls.append(len(theta))
+        if len(calls) in (1, 5, 9):
+            time.sleep(0.3)
+        return np.array([log_gamma(row) for row in theta])
+
+    alone = mgvbp.fit(log_density, **fit | SHORT | {"vectorized": True})
+    calls.clear()
+    shared = mgvbp.fit(log_density, **fit | SHORT | {"vectorized": True}, n_jobs=2)
+    np.testing.assert_array_equal(shared.mean, alone.mean)
+    assert max(calls) == 40
+
+
+def test_many_draws_at_once_may_cost_no_more_than_one(no_workers, monkeypatch):
+    """A millisecond a call, whatever it is given: one draw alone would look as if a hundred took 0.1 s."""
+    monkeypatch.setattr(parallel, "START_UP", 0.0)
+    sizes = []
+
+    def log_density(theta):
+        sizes.append(len(theta))
+        time.sleep(1e-3)
+        return np.array([log_gamma(row) for row in theta])
+
+    problem = Problem(log_density, dim=2)
+    with evaluator(problem, "values", 2, None) as evaluate:
+        for t in range(1, 4):
+            evaluate(t, np.zeros((100, 2)))
+    assert sizes[:3] == [1, 1, 2]
+    assert (sum(sizes), sizes[-2:]) == (300, [100, 100])
+
+
+def test_processes_have_the_model_once_and_give_the_same_values(log, monkeypatch, eager):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    alone = mgvbp.fit(log_gamma, **fit | SHORT)
+    shared = mgvbp.fit(Traced(log), **fit | SHORT, n_jobs=2)
+    np.testing.assert_array_equal(shared.mean, alone.mean)
+    np.testing.assert_array_equal(shared.covariance, alone.covariance)
+    np.testing.assert_array_equal(shared.trace.lower_bound, alone.trace.lower_bound)
+    assert shared.failures == {}
+    unpacked = [line.split()[1] for line in lines(log) if line.startswith("unpacked")]
+    callers = {line.split()[1] for line in lines(log) if line.startswith("called")}
+    assert len(set(unpacked)) == len(unpacked) <= 2
+    assert callers == {*unpacked, str(os.getpid())}
+    threads = {
+        int(line.split()[3])
+        for line in lines(log)
+        if line.startswith("called") and line.split()[1] in unpacked
+    }
+    assert threads == {max(joblib.cpu_count() // 2, 1)}
+
+
+def test_threads_share_the_model_and_leave_blas_alone(log, eager):
+    lock = threading.Lock()  # which no process could be sent
+    traced = Traced(log)
+
+    def log_density(theta):
+        with lock:
+            return traced(theta)
+
+    alone = mgvbp.fit(log_gamma, **fit | SHORT)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        shared = mgvbp.fit(log_density, **fit | SHORT)
+    np.testing.assert_array_equal(shared.mean, alone.mean)
+    threads = {line.split()[2] for line in lines(log)}
+    assert len(threads) > 1
+    elsewhere = {line.split()[3] for line in lines(log) if line.split()[2] != str(threading.get_ident())}
+    assert elsewhere == {"1"}
+    assert {line.split()[1] for line in lines(log)} == {str(os.getpid())}
+    assert not workers.SHARED
+
+
+def test_a_model_that_cannot_be_sent_stays_here(eager):
+    """Also what fails in it: nothing is lost but the other processes."""
+    lock, alone = threading.Lock(), mgvbp.fit(log_gamma, **fit | SHORT)
+    raised = []
+
+    def log_density(theta):
+        if len(raised) < 2:
+            raised.append(theta)
+            raise OSError("no licence")
+        return log_gamma(theta) if lock else 0.0
+
+    with pytest.warns(MgvbpWarning, match=r"in this process: .*cannot be sent .*lock.*'threading'") as caught:
+        posterior = mgvbp.fit(log_density, **fit | SHORT, n_jobs=2)
+    assert len(caught) == 1
+    assert len(raised) == 2
+    np.testing.assert_array_equal(posterior.mean, alone.mean)
+
+
+def test_a_part_of_ours_that_cannot_be_sent_says_why_itself(eager):
+    class Client:
+        def __getstate__(self):
+            raise InvalidTypeError("leave n_jobs= out")
+
+    client = Client()
+    with pytest.raises(InvalidTypeError, match=r"^leave n_jobs= out$"):
+        mgvbp.fit(lambda theta: log_gamma(theta) if client else 0.0, **fit | SHORT, n_jobs=2)
+
+
+class Quadratic:
+    """All that an estimator can ask for, of vectors."""
+
+    def __call__(self, theta):
+        return -0.5 * (theta**2).sum(axis=1)
+
+    def value_and_grad(self, theta):
+        return self(theta), -theta
+
+    def value_grad_and_squares(self, theta):
+        return self(theta), -theta, 3.0 * theta**2
+
+
+@pytest.mark.parametrize("needs", ["values", "gradients", "squares"])
+@pytest.mark.parametrize("rows", [1, 2, 5, 33])
+def test_chunks_are_put_together(needs, rows, eager):
+    problem, theta = Problem(Quadratic(), dim=3), np.random.default_rng(0).standard_normal((rows, 3))
+    expected = problem.evaluate_at(1, theta, needs)
+    with joblib.parallel_config(backend="threading"), evaluator(problem, needs, 3, None) as evaluate:
+        for _ in range(2):
+            found = evaluate(1, theta)
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_chunks_take_as_long_as_they_should():
+    pool = Pool(Problem(log_gamma, dim=2, vectorized=False), "values", 4, None)
+    rows = np.arange(100)
+    for cost, chunks in [(1e-4, 1), (1e-3, 4), (5e-3, 10), (2e-2, 40), (1.0, 100)]:
+        pool._costs.clear()
+        pool._learn(cost)
+        pool._spent = 10.0
+        assert len(pool._chunks(rows)) == chunks
+        np.testing.assert_array_equal(np.concatenate(pool._chunks(rows)), rows)
+
+
+def test_workers_are_started_only_once_they_pay_off():
+    """0.1 s an iteration here: after ten of them as much was spent as workers take to start."""
+    pool = Pool(Problem(log_gamma, dim=2, vectorized=False), "values", 2, None)
+    pool._learn(1e-3)
+    paid = []
+    for _ in range(12):
+        paid.append(pool._pays(100))
+        pool._spent += 0.1
+    assert paid == [False] * 10 + [True] * 2 or paid == [False] * 9 + [True] * 3
+
+
+def test_an_iteration_that_was_held_up_is_forgotten():
+    pool = Pool(Problem(log_gamma, dim=2, vectorized=False), "values", 2, None)
+    for cost in (1e-6, 1e-6, 1.0, 1e-6, 1.0):
+        pool._learn(cost)
+        assert not pool._pays(100)
+    for cost in (1.0, 1.0):
+        pool._learn(cost)
+    assert pool._pays(100)
+
+
+# --- arguments ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"n_jobs": 0}, InvalidInputError),
+        ({"n_jobs": 1.5}, InvalidTypeError),
+        ({"n_jobs": "all"}, InvalidTypeError),
+        ({"n_jobs": True}, InvalidTypeError),
+        ({"timeout": 0.0}, InvalidInputError),
+        ({"timeout": -1.0}, InvalidInputError),
+        ({"timeout": float("nan")}, InvalidInputError),
+        ({"timeout": "1s"}, InvalidTypeError),
+    ],
+)
+def test_bad_arguments(options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        mgvbp.fit(log_gamma, **fit, **options)
+
+
+def test_without_workers_an_exception_passes_through():
+    error = RuntimeError("broken")
+
+    def log_density(theta):
+        raise error
+
+    for options in ({}, {"n_jobs": 1}):
+        with pytest.raises(RuntimeError) as caught:
+            mgvbp.fit(log_density, **fit, **options)
+        assert caught.value is error
+
+
+# --- faults -------------------------------------------------------------------------------------------
+
+
+FATES = {"nan": range(5), "raised": range(5, 7), "timed_out": range(7, 8)}
+"""Of a hundred draws."""
+
+
+class Faulty:
+    """A log density that for 5% of all draws is NaN, for 2% raises and for 1% hangs: for the same ones always."""
+
+    def __init__(self, path, seed, hang=60.0):
+        self.path, self.seed, self.hang = path, seed, hang
+
+    def __call__(self, theta):
+        draw = zlib.crc32(theta.tobytes(), self.seed)
+        fate = next((fate for fate, range_ in FATES.items() if draw % 100 in range_), "fine")
+        note(self.path, f"{theta.tobytes().hex()} {fate} {os.getpid()}")
+        if fate == "raised":
+            raise ValueError("no value here")
+        if fate == "timed_out":
+            time.sleep(self.hang)
+        return np.nan if fate == "nan" else log_gamma(theta)
+
+    @property
+    def counts(self):
+        """How many different draws there were of each kind, by its own notes."""
+        return Counter(fate for _, fate in {tuple(line.split()[:2]) for line in lines(self.path)})
+
+
+def faulty_fit(function, **options):
+    """Fit, and compare all that is reported about failures with what happened."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior = mgvbp.fit(function, **fit, **options)
+    counts = function.counts
+    fine = counts.pop("fine")
+    assert posterior.trace.n_evaluations[-1] == fine + counts.total()
+    assert posterior.trace.dropped.sum() == counts.total()
+    assert [warning.category for warning in caught] == [NonFiniteWarning] * bool(counts)
+    nans = counts.pop("nan", 0)
+    assert posterior.failures == dict(counts)
+    if counts:
+        words = {"raised": "raised an exception", "timed_out": "timed out"}
+        for reason, count in counts.items():
+            assert f"{count} {words[reason]}" in str(caught[0].message)
+    return posterior, Counter(counts) + Counter(nan=nans)
+
+
+def test_twenty_fits_of_twenty(log):
+    total = Counter()
+    for seed in range(20):
+        function = Faulty(log.with_name(f"log{seed}"), seed)
+        posterior, counts = faulty_fit(function, timeout=0.3, rng=seed)
+        assert posterior.converged
+        assert shortfall(posterior) < TOLERANCE
+        total += counts
+    assert min(total["nan"], total["raised"], total["timed_out"]) >= 5
+
+
+def test_faults_in_processes(log, eager):
+    """Until some draws have hung, which are one in a hundred."""
+    total = Counter()
+    for seed in range(30):
+        path = log.with_name(f"log{seed}")
+        posterior, counts = faulty_fit(Faulty(path, seed), timeout=0.5, rng=seed, n_jobs=2)
+        assert posterior.converged
+        assert shortfall(posterior) < TOLERANCE
+        assert {line.split()[2] for line in lines(path)} > {str(os.getpid())}
+        total += counts
+        if total["timed_out"] > 1:
+            break
+    assert min(total["nan"], total["raised"], total["timed_out"]) > 0
+
+
+def test_faults_in_threads(log, eager):
+    """Threads cannot be stopped: one that hangs is left behind."""
+    function = Faulty(log, seed=13, hang=5.0)
+    with joblib.parallel_config(backend="threading", n_jobs=2), pytest.warns(NonFiniteWarning):
+        posterior = mgvbp.fit(function, **fit, timeout=1.0)
+    counts = function.counts
+    assert counts["timed_out"] > 0
+    assert posterior.failures == {name: counts[name] for name in ("raised", "timed_out") if counts[name]}
+    assert shortfall(posterior) < TOLERANCE
+
+
+class Fatal:
+    """A log density at whose 60th evaluation its process is killed, once."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, theta):
+        note(self.path, f"{os.getpid()}")
+        if len(lines(self.path)) == 60:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return log_gamma(theta)
+
+
+def test_a_worker_killed_half_way(log, eager):
+    posterior = mgvbp.fit(Fatal(log), **fit | SHORT, n_jobs=2)
+    assert posterior.failures == {"workers_lost": 1}
+    assert posterior.trace.dropped.sum() == 0
+    undisturbed = mgvbp.fit(log_gamma, **fit | SHORT)
+    np.testing.assert_array_equal(posterior.mean, undisturbed.mean)
+    assert len(set(lines(log))) >= 3
+
+
+def test_too_many_failures_at_the_start():
+    def broken(theta):
+        raise OSError("no licence")
+
+    with pytest.raises(DivergenceError, match=r"40 of 40 draws failed twice: OSError: no licence") as caught:
+        mgvbp.fit(broken, **fit | SHORT, timeout=5.0)
+    assert caught.value.theta.shape == (40, 2)
+
+
+@pytest.mark.parametrize("num_draws", [2, 9])
+def test_a_few_draws_that_all_fail_have_no_values(num_draws):
+    """With fewer than ten draws failures are not too many: each is a value that is not finite."""
+
+    def broken(theta):
+        raise OSError("no licence")
+
+    problem, theta = Problem(broken, dim=2, vectorized=False), np.zeros((num_draws, 2))
+    with Pool(problem, "values", 1, 5.0) as pool:
+        (values,) = pool(1, theta)
+        assert pool.failures.counts == {"raised": num_draws}
+    np.testing.assert_array_equal(values, np.full(num_draws, np.nan))
+    with pytest.raises(DivergenceError, match=f"{num_draws} of {num_draws} draws") as caught:
+        mgvbp.fit(broken, **fit | SHORT | {"num_draws": num_draws}, timeout=5.0)
+    assert caught.value.theta.shape == (num_draws, 2)
+
+
+def test_too_many_failures_later():
+    calls = []
+
+    def breaking(theta):
+        calls.append(1)
+        if len(calls) > 200:
+            raise OSError("no licence")
+        return log_gamma(theta)
+
+    with pytest.warns(ConvergenceWarning, match="40 of 40 draws failed twice"):
+        posterior = mgvbp.fit(breaking, **fit | SHORT, timeout=5.0)
+    assert posterior.stop_reason.startswith("broke down: 40 of 40 draws failed twice: OSError")
+    assert len(posterior.trace) == 5
+    assert posterior.failures == {}  # of the iterations that there are
+
+
+def test_failures_of_an_iteration_that_is_repeated_count_once(tmp_path):
+    broken = []
+
+    def log_density(theta):
+        if broken:
+            raise OSError("no licence")
+        return log_gamma(theta)
+
+    def after(iteration):
+        broken.extend([1] * (iteration.iteration == 5))
+
+    path = tmp_path / "run.npz"
+    with pytest.warns(ConvergenceWarning, match="40 of 40"):
+        mgvbp.fit(log_density, **fit | SHORT, timeout=5.0, checkpoint=path, callback=after)
+    broken.clear()
+    posterior = mgvbp.resume(path, log_density, timeout=5.0)
+    assert (len(posterior.trace), posterior.failures, posterior.trace.dropped.sum()) == (12, {}, 0)
+
+
+def test_the_draws_left_of_an_iteration_may_all_fail(tmp_path, monkeypatch):
+    """A run that was broken off among the second attempts has only failing draws left of that iteration."""
+    monkeypatch.setattr(parallel, "CHUNK", 0.0)
+
+    def partial(theta):
+        if theta[0] > 1.4:
+            raise ArithmeticError("no value here")
+        return log_gamma(theta)
+
+    options = {"timeout": 5.0, "method": FAST, "num_draws": 60, "max_iterations": 2}
+    with pytest.warns(NonFiniteWarning):
+        first = mgvbp.fit(partial, **fit | options | {"max_iterations": 1})
+    with pytest.warns(NonFiniteWarning):
+        whole = mgvbp.fit(partial, **fit | options)
+    assert first.failures["raised"] >= parallel.LEAST_DRAWS
+    attempts = []
+
+    def broken_off(theta):
+        attempts.append(theta[0] > 1.4)
+        if sum(attempts) > first.failures["raised"]:
+            raise KeyboardInterrupt
+        return partial(theta)
+
+    path = tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt):
+        mgvbp.fit(broken_off, **fit | options, checkpoint=path, every=0.0)
+    with pytest.warns(NonFiniteWarning):
+        posterior = mgvbp.resume(path, partial, timeout=5.0)
+    assert posterior.failures == whole.failures
+    np.testing.assert_array_equal(posterior.mean, whole.mean)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_function_that_ends_its_process_fails(n_jobs, eager):
+    def exiting(theta):
+        if theta[0] > 1.9:
+            sys.exit("the licence server is gone")
+        return log_gamma(theta)
+
+    with pytest.warns(NonFiniteWarning, match="SystemExit: the licence server is gone"):
+        posterior = mgvbp.fit(exiting, **fit | SHORT, timeout=60.0, n_jobs=n_jobs)
+    assert posterior.failures == {"raised": posterior.trace.dropped.sum()}
+    assert len(posterior.trace) == 12
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, BaseException])
+def test_whatever_is_raised_in_a_worker_is_a_failure(kind):
+    def log_density(theta):
+        raise kind("odd")
+
+    token = uuid.uuid4().hex
+    payload = workers.packed(Problem(log_density, dim=2, vectorized=False))
+    for limit in (None, 60.0):
+        number, outcome = workers.work(token, payload, 7, 1, (np.zeros((1, 2)),), "values", limit)
+        assert (number, outcome.kind, outcome.error) == (7, "raised", f"{kind.__name__}: odd")
+    with pytest.raises(kind):  # but here an interrupt is the user's
+        mgvbp.fit(log_density, **fit, timeout=5.0)
+
+
+def test_a_worker_of_threads_is_free_again():
+    """Its task ends in time, and so does the thread once it executes Python."""
+    woken, ended = threading.Event(), threading.Event()
+
+    def hanging(theta):
+        try:
+            woken.wait(60.0)
+            while True:
+                time.sleep(1e-3)
+        finally:
+            ended.set()
+
+    found = []
+
+    def task():
+        token, payload = uuid.uuid4().hex, workers.NOTHING
+        workers.SHARED[token] = Problem(hanging, dim=2, vectorized=False)
+        found.append(workers.work(token, payload, 3, 1, (np.zeros((1, 2)),), "values", 0.1))
+        del workers.SHARED[token]
+
+    thread = threading.Thread(target=task)
+    thread.start()
+    thread.join(60.0)
+    assert found == [(3, Failed("timed_out", "took longer than 0.1 seconds", 0.1))]
+    assert not ended.is_set()
+    woken.set()
+    assert ended.wait(60.0)
+
+
+def test_a_wrong_shape_is_named():
+    with pytest.raises(DivergenceError, match=r"EvaluationError: log_likelihood returned shape \(1, 1\)"):
+        mgvbp.fit(lambda theta: theta[:, :1], dim=2, timeout=5.0)
+
+
+def test_a_draw_that_hangs_holds_up_few_others():
+    """Draws of 10 ms in slices of about 50 ms: what is done twice is a slice, not all draws."""
+    calls = Counter()
+
+    def log_density(theta):
+        calls[theta.tobytes()] += 1
+        time.sleep(60.0 if theta[0] == 150.0 else 0.01)
+        return 1.0
+
+    theta = np.column_stack([np.arange(200.0), np.ones(200)])
+    with Pool(Problem(log_density, dim=2, vectorized=False), "values", 1, 0.3) as pool:
+        (values,) = pool(1, theta)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(values)), [150])
+    assert pool.failures.counts == {"timed_out": 1}
+    assert calls[theta[150].tobytes()] == 2
+    assert len(calls) == 200
+    assert calls.total() <= 230
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0])
+def test_an_observer_hears_of_draws_as_they_come(timeout, monkeypatch):
+    """Also those that are evaluated here within a timeout."""
+    monkeypatch.setattr(parallel, "CHUNK", 0.0)
+    calls, heard = [], []
+
+    def log_density(theta):
+        calls.append(theta)
+        return log_gamma(theta)
+
+    theta = np.random.default_rng(1).standard_normal((9, 2))
+    with evaluator(Problem(log_density, dim=2, vectorized=False), "values", 1, timeout) as evaluate:
+        evaluate.observer = lambda rows, arrays: heard.append((len(calls), rows.tolist(), arrays[0].tolist()))
+        evaluate(1, theta)
+    assert heard == [(k + 1, [k], [log_gamma(theta[k])]) for k in range(9)]
+
+
+def test_rows_of_a_vector_function_stay_together():
+    sizes = []
+
+    def log_density(theta):
+        sizes.append(len(theta))
+        time.sleep(0.06)
+        return theta[:, 0]
+
+    with Pool(Problem(log_density, dim=2), "values", 1, 60.0) as pool:
+        for t in (1, 2):
+            pool(t, np.zeros((50, 2)))
+    assert sizes[-1] == 50
+
+
+def test_a_draw_alone_has_the_time_it_was_given():
+    pool = Pool(Problem(log_gamma, dim=2, vectorized=False), "values", 2, 3.0)
+    pool._learn(1.0)
+    assert pool._limit(1) == 3.0
+    assert pool._limit(2) == 6.0
+    assert pool._limit(100) == 300.0
+    pool._learn(1e-3)
+    pool._learn(1e-3)
+    assert pool._limit(1) == 3.0
+    assert pool._limit(100) == pytest.approx(4.0)
+
+
+# --- who is to blame: a pool whose workers die when they are told to ----------------------------------
+
+
+class Mortal:
+    """joblib's `Parallel`: some tasks in flight, in order; one that evaluates a fatal draw brings all down."""
+
+    def __init__(self, n_jobs, fatal, error, newcomers=0):
+        self.n_jobs, self.fatal, self.error, self.newcomers = n_jobs, fatal, error, newcomers
+        self.timeout, self.timeouts, self.rounds, self.payloads = None, [], [], []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def __call__(self, tasks):
+        self.timeouts.append(self.timeout)
+        tasks = iter(tasks)
+        flying, done = [], []
+        self.rounds.append(done)
+        while True:
+            while len(flying) < self.n_jobs and (task := next(tasks, None)):
+                flying.append(task)
+            if not flying:
+                return
+            function, arguments, _ = flying.pop()  # the last that started ends first
+            if function is workers.work:
+                _token, payload, number, _iteration, (theta,), *_ = arguments
+                done.append(theta[:, 0].astype(int).tolist())
+                self.payloads.append(len(payload))
+                if set(theta[:, 0]) & self.fatal:
+                    raise self.error
+                if self.newcomers and not len(payload):
+                    self.newcomers -= 1
+                    yield number, None
+                    continue
+            yield function(*arguments)
+
+
+def mortal(monkeypatch, fatal=(), error=None, newcomers=0):
+    pool = Mortal(3, set(fatal), error or BrokenExecutor("a worker died"), newcomers)
+    monkeypatch.setattr(joblib, "Parallel", lambda **options: pool)
+    failures = Failures()
+    return Workers(Problem(Quadratic(), dim=2), "values", 3, failures), pool, failures
+
+
+THETA = np.column_stack([np.arange(12.0), np.ones(12)])
+
+
+def outcomes(crew, chunks, last, limit=None):
+    found = list(crew.attempts(1, THETA, chunks, limit, last))
+    assert sorted(row for rows, _ in found for row in rows) == list(range(12))
+    return {tuple(rows.tolist()): outcome for rows, outcome in found}
+
+
+def test_the_first_time_all_that_may_have_killed_are_suspects(monkeypatch):
+    crew, _pool, failures = mortal(monkeypatch, fatal=[5.0])
+    with crew:
+        found = outcomes(crew, np.array_split(np.arange(12), 6), last=False)
+    failed = {rows for rows, outcome in found.items() if isinstance(outcome, Failed)}
+    assert (4, 5) in failed
+    assert len(failed) <= 3
+    assert all(outcome.kind == "lost" for outcome in found.values() if isinstance(outcome, Failed))
+    assert failures.counts == {"workers_lost": 1}
+
+
+def test_the_second_time_only_the_one_that_killed(monkeypatch):
+    crew, _pool, _failures = mortal(monkeypatch, fatal=[2.0, 5.0, 6.0])
+    with crew:
+        found = outcomes(crew, [np.array([i]) for i in range(12)], last=True)
+    assert {rows for rows, outcome in found.items() if isinstance(outcome, Failed)} == {(2,), (5,), (6,)}
+    for rows, outcome in found.items():
+        if isinstance(outcome, Done):
+            np.testing.assert_array_equal(outcome.arrays[0], Quadratic()(THETA[list(rows)]))
+
+
+def test_a_pool_that_hangs_has_timed_out(monkeypatch):
+    crew, pool, _failures = mortal(monkeypatch, [3.0], TimeoutError())
+    with crew:
+        found = outcomes(crew, [np.array([i]) for i in range(12)], last=True, limit=2.0)
+    assert {rows: outcome.kind for rows, outcome in found.items() if isinstance(outcome, Failed)} == {
+        (3,): "timed_out"
+    }
+    # the first start may take its time, the others less, and the draws have their limit and the slack
+    assert pool.timeouts[0] == workers.START
+    assert set(pool.timeouts[1:]) == {workers.REPLACEMENT, 2.0 + workers.SLACK}
+
+
+class Cluster:
+    """Dask's client, who knows of workers by their addresses: one that dies is followed by another."""
+
+    def __init__(self):
+        self.started = 2
+        self.addresses = ["worker 0", "worker 1"]
+
+    def ncores(self):
+        return dict.fromkeys(self.addresses, 1)
+
+    def lose_one(self):
+        self.addresses = [*self.addresses[1:], f"worker {self.started}"]
+        self.started += 1
+
+
+def test_a_worker_of_dask_is_lost_once(monkeypatch):
+    """Also one that is lost while suspects are questioned alone."""
+    crew, pool, failures = mortal(monkeypatch, fatal=[2.0])
+    crew._dask = cluster = Cluster()
+    deaths = []
+
+    class Death(BrokenExecutor):
+        def __init__(self):
+            cluster.lose_one()
+            deaths.append(self)
+
+    pool.error = Death
+    with crew:
+        found = outcomes(crew, [np.array([i]) for i in range(12)], last=True)
+    assert {rows for rows, outcome in found.items() if isinstance(outcome, Failed)} == {(2,)}
+    assert failures.workers_lost == len(deaths) == 2
+
+
+def test_a_newcomer_is_sent_the_model(monkeypatch):
+    crew, pool, failures = mortal(monkeypatch, newcomers=2)
+    with crew:
+        found = outcomes(crew, [np.array([i]) for i in range(12)], last=False)
+        assert all(isinstance(outcome, Done) for outcome in found.values())
+        assert failures.counts == {}
+        assert 0 < sum(size > 0 for size in pool.payloads) < len(pool.payloads)
+        pool.payloads.clear()
+        outcomes(crew, [np.arange(12)], last=False)
+    assert pool.payloads == [0]
+
+
+def test_workers_that_cannot_be_started(monkeypatch):
+    crew, _pool, _ = mortal(monkeypatch)
+    monkeypatch.setattr(
+        Mortal, "__call__", lambda self, tasks: (_ for _ in ()).throw(BrokenExecutor("no memory"))
+    )
+    with crew, pytest.raises(DivergenceError, match="could not be started: BrokenExecutor: no memory"):
+        list(crew.attempts(1, THETA, [np.arange(12)], None, False))
+
+
+def test_a_worker_remembers_the_last_models(monkeypatch):
+    monkeypatch.setattr(workers, "RECEIVED", {})
+    payload = workers.packed(Problem(Quadratic(), dim=2))
+    tokens = [uuid.uuid4().hex for _ in range(workers.KEPT + 1)]
+    first = workers.received(tokens[0], payload)
+    assert workers.received(tokens[0], workers.NOTHING) is first
+    for token in tokens[1:]:
+        assert workers.received(token, workers.NOTHING) is None
+        workers.received(token, payload)
+    assert list(workers.RECEIVED) == tokens[1:]
+
+
+# --- interrupts ---------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_ends_the_fit_with_what_it_has():
+    calls = []
+
+    def log_density(theta):
+        calls.append(1)
+        if len(calls) == 130:
+            raise KeyboardInterrupt
+        return log_gamma(theta)
+
+    posterior = mgvbp.fit(log_density, **fit | SHORT, timeout=5.0)
+    assert (posterior.stop_reason, len(posterior.trace)) == ("interrupted", 3)
+
+
+INTERRUPTED = """
+import os, signal, sys, time, warnings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
+import numpy as np, mgvbp
+from mgvbp.run import parallel
+
+def log_density(theta):
+    time.sleep(0.02)
+    return -0.5 * float(theta @ theta)
+
+def callback(iteration):
+    print(iteration.iteration, flush=True)
+
+if __name__ == "__main__":
+    parallel.START_UP = 0.0
+    warnings.simplefilter("ignore")
+    options = {"dim": 2, "vectorized": False, "num_draws": 20, "n_jobs": 2}
+    posterior = mgvbp.fit(log_density, method=mgvbp.MGVBP(step_size=0.1), callback=callback, **options)
+    print(posterior.stop_reason, len(posterior.trace), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
+def test_control_c_reaches_all_workers_and_leaves_none(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED, encoding="utf-8")
+    child = subprocess.Popen(
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert child.stdout.readline() == "1\n"
+        assert child.stdout.readline() == "2\n"
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 0, err
+        assert out.split("\n")[-2].startswith("interrupted ")
+        for _ in range(600):
+            try:
+                os.killpg(child.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("processes are left")
+    finally:
+        with suppress(ProcessLookupError):  # workers that are left would keep the pipes open
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate(timeout=60)
+
+
+# --- the clock ----------------------------------------------------------------------------------------
+
+
+def test_a_deadline_interrupts_a_block_and_clears_up():
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(Deadline), deadline(0.01):
+        time.sleep(60.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    with deadline(60.0):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0.0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_deadline_is_no_exception_that_a_function_would_catch():
+    def patient():
+        try:
+            time.sleep(60.0)
+        except Exception:
+            return "caught"
+
+    with pytest.raises(Deadline), deadline(0.01):
+        patient()
+
+
+def test_a_deadline_that_was_caught_is_over_all_the_same():
+    with pytest.raises(Deadline), deadline(0.01), suppress(BaseException):
+        time.sleep(60.0)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_deadline_that_was_caught_comes_again(monkeypatch):
+    monkeypatch.setattr("mgvbp.run.deadline.AGAIN", 0.01)
+
+    def stubborn():
+        with suppress(BaseException):
+            time.sleep(60.0)
+        time.sleep(60.0)
+
+    with pytest.raises(Deadline), deadline(0.01):
+        stubborn()
+
+
+def test_a_deadline_lets_exceptions_pass():
+    with pytest.raises(ZeroDivisionError), deadline(60.0):
+        1 / 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("delay", [30.0, 0.02])
+def test_the_alarm_of_somebody_else_still_goes_off(delay):
+    rung = threading.Event()
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.set())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        with deadline(60.0):
+            time.sleep(0.05)
+        if delay == 30.0:
+            assert 0.0 < signal.getitimer(signal.ITIMER_REAL)[0] < delay
+        else:
+            assert rung.wait(30.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_deadline_in_another_thread_does_nothing():
+    done = []
+
+    def block():
+        with deadline(0.001):
+            time.sleep(0.05)
+        done.append(True)
+
+    thread = threading.Thread(target=block)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+def test_a_timeout_that_cannot_be_kept_is_named():
+    caught = []
+
+    def fitting():
+        with pytest.warns(MgvbpWarning, match="only the main thread") as found:
+            mgvbp.fit(log_gamma, **fit | SHORT, timeout=5.0)
+        caught.extend(found)
+
+    thread = threading.Thread(target=fitting)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
+
+
+def test_no_deadline():
+    with deadline(None):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_joblib_is_not_asked_without_a_word():
+    code = "import sys, mgvbp; mgvbp.fit(lambda t: -t[:, 0] ** 2, dim=1, timeout=5.0); print('joblib' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
+# --- Ray ----------------------------------------------------------------------------------------------
+
+
+def test_draws_through_ray(tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="needs ray: pip install ray")
+    from ray.util.joblib import register_ray
+
+    monkeypatch.setattr(parallel, "START_UP", 0.0)
+
+    def slow(theta):  # within the test, as Ray's workers do not find its module
+        time.sleep(0.02)
+        (tmp_path / str(os.getpid())).touch()
+        return -0.5 * float(theta @ theta)
+
+    options = fit | SHORT | {"max_iterations": 3}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        register_ray()
+        with joblib.parallel_config(backend="ray"):
+            posterior = mgvbp.fit(slow, **options, n_jobs=2)
+    finally:
+        ray.shutdown()
+    assert len({path.name for path in tmp_path.iterdir()} - {str(os.getpid())}) == 2
+    assert posterior.failures == {}
+    np.testing.assert_array_equal(posterior.mean, mgvbp.fit(slow, **options).mean)
