@@ -27,7 +27,14 @@ from threadpoolctl import threadpool_limits
 
 from mgvbp import datasets
 from mgvbp.volatility import EGARCH, FIGARCH, GARCH, GJR, VolatilityModel
-from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, Filter, GarchFilter, FilterData, arch_startup
+from mgvbp.volatility.filters import (
+    EgarchFilter,
+    FigarchFilter,
+    Filter,
+    FilterData,
+    GarchFilter,
+    arch_startup,
+)
 from timing import best_time
 
 Array = NDArray[np.float64]

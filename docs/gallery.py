@@ -23,7 +23,7 @@ from mgvbp.transforms import Positive, Real
 from mgvbp.volatility import GARCH, default_returns
 
 FOLDER = Path(__file__).with_name("gallery")
-OPTIMUM = -356.6384849  # Labour, full family, by quadrature: experiments/reference/labour.json
+OPTIMUM = -356.6384849  # Labour, full family, by quadrature: src/mgvbp/paper/reference/labour.json
 EFFECT = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])  # eight schools: Rubin (1981), table 1
 ERROR = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 RUNS = range(3)

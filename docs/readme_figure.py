@@ -26,7 +26,7 @@ from mgvbp.paper.labour import (
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-OPTIMUM = -356.6384849  # full family, by quadrature: experiments/reference/labour.json
+OPTIMUM = -356.6384849  # full family, by quadrature: src/mgvbp/paper/reference/labour.json
 
 
 def path(model: LogisticRegression, prior: mgvbp.Gaussian, **options: Any) -> tuple[list[int], list[float]]:

@@ -1,8 +1,11 @@
 """What several test files share."""
 
+from contextlib import contextmanager
+from typing import NamedTuple
+
 import numpy as np
 
-from mgvbp import MGVBP, Gaussian, Posterior
+from mgvbp import MGVB, MGVBP, QBVI, Gaussian, Geodesic, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 
 FAST = MGVBP(step_size=0.5, decay_after=40, momentum=0.0, precision_scale=2.0, window=10, patience=40)
@@ -31,3 +34,115 @@ def rescaled(q, variance, log_density=None, **options):
     """A posterior with so many times the variance of ``q``."""
     wider = Gaussian.from_factor(q.mean, q.factor / np.sqrt(variance), q.family)
     return posterior_of(wider, log_density, **options)
+
+
+def printed_numbers(tables, label):
+    """The paper's numbers that the table with this label shows."""
+    table = next(table for table in tables if table.label == label)
+    return [row.paper[c] for row in table.rows for c in table.columns if row.paper.get(c) is not None]
+
+
+# --- loops over cases ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def case(*what):
+    """Say which case of a loop failed: whatever is raised inside gets a note that names it."""
+    try:
+        yield
+    except BaseException as error:  # what pytest raises itself, as for a missing exception, is no Exception
+        error.add_note(f"This happened in the case {', '.join(map(str, what))}.")
+        raise
+
+
+# --- what several files of methods, families and estimators share --------------------------------------
+
+METHODS = [MGVBP, MGVB, QBVI, Geodesic]
+"""The methods that differ by one formula, how the precision moves along a tangent vector."""
+
+
+class LogDensity:
+    """A prior of which nothing but the log density is known."""
+
+    def __init__(self, log_density):
+        self.log_density = log_density
+
+
+def random_spd(rng, d, condition=10.0):
+    """A symmetric matrix with eigenvalues from √condition to 1/√condition along random axes."""
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    A = Q * np.geomspace(condition**0.5, condition**-0.5, d) @ Q.T
+    return (A + A.T) / 2
+
+
+def structure(family):
+    """True at the entries that a matrix of the family may have, (d, d)."""
+    mask = np.zeros((family.dim, family.dim), dtype=bool)
+    mask[family.pairs] = True
+    return mask | mask.T
+
+
+def trace(bounds, averages=None, queries=None, phase="step"):
+    """The trace of a run with these bounds, of ten queries an iteration if nothing else is said."""
+    n = len(bounds)
+    columns = {name: np.zeros(n, dtype) for name, dtype in TRACE_DTYPES.items()}
+    columns |= {
+        "phase": np.full(n, phase, "U8"),
+        "lower_bound": np.asarray(bounds, float),
+        "smoothed": np.asarray(bounds if averages is None else averages, float),
+        "n_evaluations": np.asarray(np.arange(1, n + 1) * 10 if queries is None else queries),
+    }
+    return Trace(**columns)
+
+
+def as_posterior(q, parameters=None, run=None, lower_bound=-1.0, method="MGVBP", labels=None):
+    """A posterior that is the Gaussian ``q``, of a converged run of a named method."""
+    return Posterior(
+        q.mean.copy(), q.factor.copy(), q.family, lower_bound=lower_bound, converged=True, stop_reason="done",
+        trace=run or trace([-2.0, -1.0]), method=method, estimator="h", parameters=parameters, labels=labels,
+    )  # fmt: skip
+
+
+def random_covariance(d, seed=0):
+    """A positive definite matrix (d, d) that correlates everything."""
+    A = np.random.default_rng(seed).normal(size=(d, d + 3))
+    return 0.1 * A @ A.T
+
+
+class Optimum(NamedTuple):
+    """The largest lower bound of a family, and the mean and the variances of the Gaussian that has it."""
+
+    bound: float
+    mean: list[float]
+    variance: list[float]
+
+
+def divergence(q, prior_variance=5.0):
+    """KL(q ‖ N(0, prior_variance I)); 5 is the paper's."""
+    scaled = q.covariance / prior_variance
+    return 0.5 * (np.trace(scaled) + q.mean @ q.mean / prior_variance - q.dim - np.linalg.slogdet(scaled)[1])
+
+
+def linear_bound(model, q):
+    """The bound of a linear regression at q(β, ψ), ψ = log σ, with the paper's prior; in closed form.
+
+    Weighting q by exp(−2ψ) shifts the mean of β by −2 Cov(β, ψ) and leaves its covariance alone:
+    E[exp(−2ψ) ‖y − Xβ‖²] = exp(−2μ_ψ + 2σ²_ψ) (‖y − X(μ_β − 2 Cov(β, ψ))‖² + tr(XᵀX Σ_β)).
+    """
+    mean, covariance = q.mean, q.covariance
+    weight = np.exp(-2.0 * mean[-1] + 2.0 * covariance[-1, -1])
+    residual = model.y - model.X @ (mean[:-1] - 2.0 * covariance[:-1, -1])
+    squares = residual @ residual + np.trace(model.X.T @ model.X @ covariance[:-1, :-1])
+    likelihood = -len(model.y) * (0.5 * np.log(2.0 * np.pi) + mean[-1]) - 0.5 * weight * squares
+    return likelihood - divergence(q)
+
+
+def assert_is_the_optimum(posterior, exact_bound, optimum, sd):
+    """Three claims: the bound, the means in units of the posterior's ``sd``, the variances.
+
+    ``exact_bound`` is the bound at the posterior, computed without draws.
+    """
+    assert -1e-6 < optimum.bound - exact_bound < 0.01
+    assert abs(posterior.lower_bound - optimum.bound) < 0.01
+    assert np.abs((posterior.mean - optimum.mean) / sd).max() < 0.05
+    np.testing.assert_allclose(posterior.std**2, optimum.variance, rtol=0.03)

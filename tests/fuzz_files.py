@@ -2,8 +2,8 @@
 
 Run:  python tests/fuzz_files.py [--inputs 100000] [--seed 0] [--atheris]
 
-`tests/run/test_fuzz_files.py` runs some hundreds. With ``--atheris`` the same mutations are chosen by libFuzzer, by what
-they reach in the loaders (the package atheris).
+`tests/run/test_fuzz_files.py` runs some hundreds. With ``--atheris`` the same mutations are chosen by libFuzzer, by
+what they reach in the loaders (the package atheris).
 """
 
 from __future__ import annotations
@@ -24,28 +24,18 @@ from pathlib import Path
 import numpy as np
 
 import mgvbp
-from mgvbp import MGVBP, BlockDiagonal, DivergenceError, FileFormatError, Gaussian, InvalidInputError
+from mgvbp import MGVBP, BlockDiagonal, FileFormatError, Gaussian, InvalidInputError
 
-TYPED = (FileFormatError, InvalidInputError, DivergenceError)
-"""The last one of a run that goes on with forged, but valid, values."""
+TYPED = (FileFormatError, InvalidInputError)
+"""What a file may raise: the second one if it is of another version or model."""
 MEMORY = 8 * 2**30
 """Bytes of address space that the script allows itself."""
 
 
-class Enough(Exception):
-    """A resumed run has come far enough."""
-
-
 class Density:
-    """A log density with a gradient that ends a run after a few calls."""
-
-    def __init__(self, calls=10**9):
-        self.calls = calls
+    """A log density."""
 
     def __call__(self, theta):
-        self.calls -= 1
-        if self.calls < 0 or theta.size > 10**6:
-            raise Enough
         return -np.cosh(theta).sum(axis=1)
 
 
@@ -173,7 +163,7 @@ def exchange_member(parts, name, others, pick):
 
 @inside
 def add_member(parts, name, others, pick):
-    odd = ["more.npy", "header", "../header.npy", "/etc/passwd", "values.npy", "gradients.npy", "squares.npy"]
+    odd = ["more.npy", "header", "../header.npy", "/etc/passwd", "mean.npy", "float64.npy", "int64.npy"]
     parts[odd[pick(len(odd))]] = parts[name] if pick(2) else b"anything"
 
 
@@ -209,11 +199,9 @@ def sprung():
 
 ATOMS = [
     None, True, False, 0, 1, -1, 3, 10**12, 2**70, 0.5, -0.5, 1e308, float("nan"), float("inf"), "", "full", "auto",
-    "block", "mgvbp", "values", "x" * 1000, [], [0], [[0, 1], [2]], [["a"]], {}, {"array": "values"},
-    {"array": "sizes"}, {"blocks": [3]}, {"blocks": [10**12]}, {"blocks": [[0], [1, 2]]}, {"class": "Auto"},
-    {"gaussian": "prior", "family": "full"}, {"class": "MGVBP", "step_size": 1e300}, {"class": "Score"},
-    10**400, -(10**400), float("-inf"), 10**9, 2**63, [10**9], [10**400], {"raised": 1}, {"raised": float("inf")},
-    {"raised": -3}, {"raised": 10**400}, {"burnt": 1}, {"array": "starts"}, [["beta", "Real", [3]]],
+    "block", "mgvbp", "x" * 1000, [], [0], [[0, 1], [2]], [["a"]], {}, {"raised": float("inf")}, {"raised": 1},
+    10**400, -(10**400), float("-inf"), 10**9, 2**63, [10**9], [10**400], {"raised": -3}, {"raised": 10**400},
+    {"burnt": 1}, [["beta", "Real", [3]]],
 ]  # fmt: skip
 
 
@@ -263,7 +251,10 @@ MUTATIONS = [
 
 
 def attempt(data, path):
-    """Load and resume; returns what came of it, and raises what must not."""
+    """Load and resume; returns what came of it, and raises what must not.
+
+    A checkpoint has a checksum of all that it says. So one that is accepted says what it said before it was damaged.
+    """
     return tuple(outcome(read, data, path) for read in (mgvbp.load, resume))
 
 
@@ -274,8 +265,6 @@ def outcome(read, data, path):
         check(read(path))
     except TYPED as error:
         return type(error).__name__
-    except Enough:
-        return "resumed"
     return "accepted"
 
 
@@ -295,9 +284,9 @@ def check(posterior):
 def resume(path):
     """Resume with a model that has no gradient; if that is refused, with one that has."""
     try:
-        return mgvbp.resume(path, Density(2), every=1e9)
+        return mgvbp.resume(path, Density(), every=1e9)
     except InvalidInputError:
-        return mgvbp.resume(path, WithGradient(2), every=1e9)
+        return mgvbp.resume(path, WithGradient(), every=1e9)
 
 
 def main():
@@ -339,7 +328,7 @@ def guided(files, path, arguments):
     for module in (
         mgvbp.core.storage,
         mgvbp.posterior.loading,
-        mgvbp.run.record,
+        mgvbp.run.checkpoint,
         mgvbp.run.encoding,
         json.decoder,
         zipfile,

@@ -259,7 +259,7 @@ def test_all_is_sorted_and_unique():
 def test_all_is_complete():
     modules = {part_of(module) for module in MODULES} | {"mgvbp", "annotations"}
     public = {name for name in vars(mgvbp) if not name.startswith("_")} - modules
-    assert public == set(mgvbp.__all__)
+    assert public | {"from_jax", "from_numpyro", "from_pymc"} == set(mgvbp.__all__)  # these come when they are asked for
 
 
 def test_dir_shows_public_names_only():

@@ -53,7 +53,7 @@ class EvaluationError(MgvbpError):
     Attributes
     ----------
     theta : ndarray of shape (S, d) or (d,), or None
-        The draws for which it did.
+        The draws that the function was given.
     """
 
     def __init__(self, message: str, theta: NDArray[np.float64] | None = None) -> None:
@@ -70,7 +70,7 @@ class FileFormatError(MgvbpError, ValueError):
 
 
 class DataUnavailableError(MgvbpError, OSError):
-    """The file of a data set is not here and cannot be had; the message says what to do."""
+    """The file of a data set is missing and cannot be downloaded; the message says what to do."""
 
 
 class MissingDependencyError(MgvbpError, ImportError):
@@ -78,7 +78,7 @@ class MissingDependencyError(MgvbpError, ImportError):
 
 
 class UnknownNameError(InvalidInputError, KeyError):
-    """There is no parameter of this name; the message lists those that there are."""
+    """There is no parameter of this name; the message lists the names."""
 
     __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
@@ -96,7 +96,7 @@ class ConvergenceWarning(MgvbpWarning):
 
 
 class ScaleWarning(MgvbpWarning):
-    """The numbers are very small or very large; the message says by what to multiply them."""
+    """The numbers are very small or very large; the message has a factor to multiply them by."""
 
 
 class CheckpointWarning(MgvbpWarning):
@@ -104,7 +104,7 @@ class CheckpointWarning(MgvbpWarning):
 
 
 def warn_user(message: str, category: type[MgvbpWarning]) -> None:
-    """Warn at the line outside of mgvbp that led here."""
+    """Issue a warning that points to the user's line which called mgvbp."""
     level = 2
     while str(sys._getframe(level - 1).f_globals.get("__name__")).partition(".")[0] == "mgvbp":
         level += 1

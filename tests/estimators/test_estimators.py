@@ -10,6 +10,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, log_expit
 from scipy.stats import chi2, norm
 
+from common import case, structure
 from mgvbp import (
     MGVBP,
     BlockDiagonal,
@@ -99,11 +100,8 @@ def test_the_truth_is_the_truth(name):
 # --- (a) the score estimators are unbiased ------------------------------------------------------------
 
 REPLICATIONS, S = {"mc": 3000, "antithetic": 1000, "sobol": 1000}, 10
-CELLS = list(product(FAMILIES, ("h", "loglik"), (False, True), SAMPLERS))
 LEVEL = 0.01
 """Family-wise level of all z-tests of this section together, by Bonferroni: |z| < 4.0."""
-NUM_TESTS = sum(6 if cell[0] == "full" else 5 for cell in CELLS)
-LIMIT = norm.isf(LEVEL / (2 * NUM_TESTS))
 
 
 def batches(q, draws, replications, num_draws, rng):
@@ -138,16 +136,22 @@ def same_constants(estimator, q, samples, fresh):
     return [estimator.estimate(q, PRIOR, sample, None).control for sample in samples]
 
 
+CELLS = list(product(FAMILIES, ("h", "loglik"), (no_constants, previous_constants)))
+NUM_TESTS = len(SAMPLERS) * sum(6 if family == "full" else 5 for family, _, _ in CELLS)
+LIMIT = norm.isf(LEVEL / (2 * NUM_TESTS))
+
+
 def z_scores(rows, family):
     error = rows.mean(axis=0) - truth(approximation(FAMILIES[family]))
     return error / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
 
 
-@pytest.mark.parametrize(("family", "target", "controlled", "draws"), CELLS)
-def test_score_is_unbiased(family, target, controlled, draws):
-    constants = previous_constants if controlled else no_constants
-    rows = replicate(family, Score(target), draws, constants)
-    assert np.abs(z_scores(rows, family)).max() < LIMIT
+@pytest.mark.parametrize("draws", SAMPLERS)
+def test_score_is_unbiased(draws):
+    for family, target, constants in CELLS:
+        with case(family, target, constants.__name__):
+            rows = replicate(family, Score(target), draws, constants)
+            assert np.abs(z_scores(rows, family)).max() < LIMIT
 
 
 @pytest.mark.parametrize("target", ["h", "loglik"])
@@ -166,12 +170,12 @@ def test_constants_from_the_same_draws_bias_and_the_test_sees_it(family, target)
 
 
 @pytest.mark.parametrize("draws", SAMPLERS)
-@pytest.mark.parametrize("constants", [no_constants, previous_constants])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_without_a_regression_is_unbiased(family, draws, constants):
+def test_gradient_without_a_regression_is_unbiased(draws):
     """Two draws do not determine a regression, which takes d + 2."""
-    rows = replicate(family, Gradient(), draws, constants, num_draws=2)
-    assert np.abs(z_scores(rows, family)).max() < LIMIT
+    for family, constants in product(FAMILIES, (no_constants, previous_constants)):
+        with case(family, constants.__name__):
+            rows = replicate(family, Gradient(), draws, constants, num_draws=2)
+            assert np.abs(z_scores(rows, family)).max() < LIMIT
 
 
 def test_constants_are_carried_to_the_next_iteration_only():
@@ -235,9 +239,7 @@ def test_a_shift_of_the_function_shifts_the_constants():
 
 DIM = 4
 STRUCTURES = {"full": Full(DIM), "diagonal": Diagonal(DIM), "block": BlockDiagonal([[2, 0], [3, 1]])}
-MASKS = {"full": np.ones((DIM, DIM)), "diagonal": np.eye(DIM), "block": np.zeros((DIM, DIM))}
-for _block in STRUCTURES["block"].blocks:
-    MASKS["block"][np.ix_(_block, _block)] = 1.0
+MASKS = {name: structure(family) for name, family in STRUCTURES.items()}
 
 
 class Quadratic:
@@ -284,44 +286,43 @@ def assert_exact(estimate, quadratic, q):
     assert estimate.lower_bound == pytest.approx(lower_bound, abs=1e-9)
 
 
-@pytest.mark.parametrize("draws", SAMPLERS)
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_regression_is_exact_with_the_fewest_draws(name, draws):
+def test_regression_is_exact_with_the_fewest_draws(name):
     q, quadratic = some_gaussian(STRUCTURES[name]), Quadratic(MASKS[name])
-    num_draws = Regression().minimum_draws(q.family, draws)
-    assert num_draws < 2 * Full(DIM).num_monomials or name == "full"
-    eps = SAMPLERS[draws](np.random.default_rng(5), num_draws, DIM)
-    sample = sample_at(q, eps, None, quadratic)
-    assert_exact(Regression().estimate(q, None, sample, None), quadratic, q)
+    for draws, sampler in SAMPLERS.items():
+        with case(draws):
+            num_draws = Regression().minimum_draws(q.family, draws)
+            assert num_draws < 2 * Full(DIM).num_monomials or name == "full"
+            sample = sample_at(q, sampler(np.random.default_rng(5), num_draws, DIM), None, quadratic)
+            assert_exact(Regression().estimate(q, None, sample, None), quadratic, q)
 
 
-@pytest.mark.parametrize(
-    ("draws", "num_draws"), [("mc", DIM + 2), ("antithetic", 2 * DIM), ("sobol", DIM + 2)]
-)
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_gradient_is_exact_with_the_fewest_draws(name, draws, num_draws):
+def test_gradient_is_exact_with_the_fewest_draws(name):
     """For every family, also where the quadratic has more entries than it."""
     q, quadratic = some_gaussian(STRUCTURES[name]), Quadratic(MASKS["full"])
 
-    def estimate(num_draws):
+    def estimate(draws, num_draws):
         eps = SAMPLERS[draws](np.random.default_rng(5), num_draws, DIM)
         sample = sample_at(q, eps, None, quadratic, quadratic.gradient)
         return Gradient().estimate(q, None, sample, None)
 
-    assert_exact(estimate(num_draws), quadratic, q)
-    fewer = estimate(num_draws - 2)
-    assert np.abs(fewer.G - restricted(q.family, quadratic.exact(q)[1])).max() > 1e-3
+    for draws, fewest in {"mc": DIM + 2, "antithetic": 2 * DIM, "sobol": DIM + 2}.items():
+        with case(draws):
+            assert_exact(estimate(draws, fewest), quadratic, q)
+            fewer = estimate(draws, fewest - 2)
+            assert np.abs(fewer.G - restricted(q.family, quadratic.exact(q)[1])).max() > 1e-3
 
 
-@pytest.mark.parametrize("draws", SAMPLERS)
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_regression_projects_a_general_quadratic(name, draws):
+def test_regression_projects_a_general_quadratic(name):
     """From two draws a monomial on, the cross terms outside the family are fitted too: no noise from them."""
     q, quadratic = some_gaussian(STRUCTURES[name]), Quadratic(MASKS["full"])
     num_draws = 2 * Full(DIM).num_monomials
-    eps = SAMPLERS[draws](np.random.default_rng(6), num_draws, DIM)
-    sample = sample_at(q, eps, None, quadratic)
-    assert_exact(Regression().estimate(q, None, sample, None), quadratic, q)
+    for draws, sampler in SAMPLERS.items():
+        with case(draws):
+            sample = sample_at(q, sampler(np.random.default_rng(6), num_draws, DIM), None, quadratic)
+            assert_exact(Regression().estimate(q, None, sample, None), quadratic, q)
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -341,19 +342,19 @@ def test_regression_takes_the_prior_in(name):
 # --- the fewest draws ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draws", SAMPLERS)
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_minimum_draws_determine_the_coefficients_and_fewer_do_not(name, draws):
+def test_minimum_draws_determine_the_coefficients_and_fewer_do_not(name):
     family = STRUCTURES[name]
-    least = Regression().minimum_draws(family, draws)
-    step = 2 if draws == "antithetic" else 1
 
-    def rank(num_draws):
+    def rank(draws, num_draws):
         eps = SAMPLERS[draws](np.random.default_rng(9), num_draws, DIM)
         return np.linalg.matrix_rank(monomials(family, eps))
 
-    assert rank(least) == family.num_monomials
-    assert rank(least - step) < family.num_monomials
+    for draws in SAMPLERS:
+        with case(draws):
+            least = Regression().minimum_draws(family, draws)
+            assert rank(draws, least) == family.num_monomials
+            assert rank(draws, least - (2 if draws == "antithetic" else 1)) < family.num_monomials
 
 
 def test_the_optimizer_asks_for_the_fewest_draws():

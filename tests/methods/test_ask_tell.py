@@ -8,15 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mgvbp import MGVB, MGVBP, QBVI, BlockDiagonal, Gaussian, Geodesic, Optimizer, Problem, State, fit
+import common
+from common import LogDensity, case
+from mgvbp import BlockDiagonal, Gaussian, Optimizer, Problem, State, fit
 from mgvbp.errors import DivergenceError, EvaluationError
 
 PRIOR = Gaussian([0.5, 0.0, -0.5], variance=4.0)
-METHODS = {cls.__name__: cls(step_size=0.05, decay_after=3) for cls in (MGVBP, MGVB, QBVI, Geodesic)}
+METHODS = {cls.__name__: cls(step_size=0.05, decay_after=3) for cls in common.METHODS}
 FAMILIES = {"full": "full", "diagonal": "diagonal", "block": BlockDiagonal([[0, 2], [1]])}
 ESTIMATORS = ["h", "loglik", "regression"]
-TABLE = list(product(METHODS, FAMILIES, ESTIMATORS))
-EVERY = pytest.mark.parametrize(("method", "family", "estimator"), TABLE)
+every_method = pytest.mark.parametrize("method", METHODS)
 
 
 def log_likelihood(theta):
@@ -49,8 +50,15 @@ def identical(a: State, b: State) -> bool:
 # --- the same run -------------------------------------------------------------------------------------
 
 
-@EVERY
-def test_by_hand_is_fit(method, family, estimator):
+@every_method
+def test_by_hand_is_fit(method):
+    for family, estimator in product(FAMILIES, ESTIMATORS):
+        with case(family, estimator):
+            compare_with_fit(method, family, estimator)
+
+
+def compare_with_fit(method, family, estimator):
+    """Ask and tell by hand, and compare every iterate and every number told with those of a fit."""
     seen = []
     posterior = fit(
         log_likelihood,
@@ -99,11 +107,8 @@ def test_a_prior_that_modifies_its_argument_does_no_harm():
             theta[:] = 0.0
             return values
 
-    class Polite:
-        def log_density(self, theta):
-            return PRIOR.log_density(theta)
-
-    a, b = (start(target=Problem(log_likelihood, prior, dim=3)) for prior in (Greedy(), Polite()))
+    polite = LogDensity(PRIOR.log_density)
+    a, b = (start(target=Problem(log_likelihood, prior, dim=3)) for prior in (Greedy(), polite))
     assert identical(advance(a, 3).state, advance(b, 3).state)
 
 
@@ -124,9 +129,15 @@ def test_values_may_be_lists_or_integers(estimator):
 # --- pickles ------------------------------------------------------------------------------------------
 
 
-@EVERY
-@pytest.mark.parametrize("between", [False, True], ids=["before ask", "between ask and tell"])
-def test_a_pickled_state_goes_on_bit_for_bit(method, family, estimator, between):
+@every_method
+def test_a_pickled_state_goes_on_bit_for_bit(method):
+    for family, estimator, between in product(FAMILIES, ESTIMATORS, [False, True]):
+        with case(family, estimator, "between ask and tell" if between else "before ask"):
+            go_on_from_a_pickle(method, family, estimator, between)
+
+
+def go_on_from_a_pickle(method, family, estimator, between):
+    """Pickle the state of a run, and compare every later state of the copy with the original."""
     optimizer = advance(start(method, family, estimator), 3)
     if between:
         asked = optimizer.ask()
@@ -179,25 +190,27 @@ def test_arrays_of_the_initial_state_cannot_be_written(family):
     assert np.array_equal(start(family=family).family.variances(state.frame.factor), np.ones(3))
 
 
-@EVERY
-def test_a_kept_state_does_not_change_later(method, family, estimator):
-    optimizer = start(method, family, estimator)
-    for _ in range(3):
-        kept = optimizer.state
-        before = copy.deepcopy(kept)
-        advance(optimizer, 2)
-        assert identical(kept, before)
+@every_method
+def test_a_kept_state_does_not_change_later(method):
+    for family, estimator in product(FAMILIES, ESTIMATORS):
+        optimizer = start(method, family, estimator)
+        for iteration in (0, 2, 4):
+            kept = optimizer.state
+            before = copy.deepcopy(kept)
+            advance(optimizer, 2)
+            assert identical(kept, before), f"{family}, {estimator}, state of iteration {iteration}"
 
 
 # --- targets ------------------------------------------------------------------------------------------
 
 
-@EVERY
-def test_a_problem_is_started_as_its_prior(method, family, estimator):
+@every_method
+def test_a_problem_is_started_as_its_prior(method):
     problem = Problem(log_likelihood, PRIOR)
-    a = advance(start(method, family, estimator, target=problem), 3)
-    b = advance(start(method, family, estimator, target=PRIOR), 3)
-    assert identical(a.state, b.state)
+    for family, estimator in product(FAMILIES, ESTIMATORS):
+        a = advance(start(method, family, estimator, target=problem), 3)
+        b = advance(start(method, family, estimator, target=PRIOR), 3)
+        assert identical(a.state, b.state), f"{family}, {estimator}"
 
 
 @pytest.mark.parametrize("estimator", ["h", "regression"])
@@ -240,16 +253,17 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("mistake", WRONG)
-def test_a_wrong_tell_can_be_repeated_right(mistake):
-    optimizer = advance(start(), 2)
-    state, theta = optimizer.state, optimizer.ask()
-    with pytest.raises(EvaluationError) as caught:
-        optimizer.tell(WRONG[mistake](log_likelihood(theta)))
-    assert np.array_equal(caught.value.theta, theta)
-    assert optimizer.state is state
-    assert np.array_equal(optimizer.ask(), theta)
-    assert identical(advance(optimizer, 1).state, advance(start(), 3).state)
+def test_a_wrong_tell_can_be_repeated_right():
+    for mistake, change in WRONG.items():
+        with case(mistake):
+            optimizer = advance(start(), 2)
+            state, theta = optimizer.state, optimizer.ask()
+            with pytest.raises(EvaluationError) as caught:
+                optimizer.tell(change(log_likelihood(theta)))
+            assert np.array_equal(caught.value.theta, theta)
+            assert optimizer.state is state
+            assert np.array_equal(optimizer.ask(), theta)
+            assert identical(advance(optimizer, 1).state, advance(start(), 3).state)
 
 
 def test_a_tell_of_nothing_but_nan_can_be_repeated_right():

@@ -11,9 +11,10 @@ from scipy.stats import multivariate_normal, t
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct
 
+import common
 import mgvbp
-from common import FAST
-from mgvbp import MGVB, MGVBP, QBVI, BlockDiagonal, ConvergenceWarning, DivergenceError, Gaussian, Geodesic
+from common import FAST, LogDensity, case, structure
+from mgvbp import MGVB, MGVBP, BlockDiagonal, ConvergenceWarning, DivergenceError, Gaussian
 
 D, N, NOISE = 5, 40, 0.5
 _rng = np.random.default_rng(7)
@@ -55,10 +56,8 @@ def assert_is(posterior, mean, precision, tolerance=1e-8):
 # --- every method × family × estimator ----------------------------------------------------------------
 
 FAMILIES = {"full": "full", "diagonal": "diagonal", "block": BlockDiagonal([[3, 0, 4], [1, 2]])}
-MASKS = {"full": np.ones((D, D)), "diagonal": np.eye(D), "block": np.zeros((D, D))}
-for _block in FAMILIES["block"].blocks:
-    MASKS["block"][np.ix_(_block, _block)] = 1.0
-METHODS = {"MGVBP": MGVBP, "MGVB": MGVB, "QBVI": QBVI, "Geodesic": Geodesic}
+MASKS = {"full": np.ones((D, D)), "diagonal": np.eye(D), "block": structure(FAMILIES["block"])}
+METHODS = {cls.__name__: cls for cls in common.METHODS}
 ESTIMATORS = ("regression", "h", "loglik", "gradient")
 
 
@@ -92,51 +91,49 @@ def gap_to_the_optimum(q, family):
     return lower_bound(mean, np.linalg.inv(precision)) - lower_bound(q.mean, q.covariance)
 
 
-@pytest.mark.parametrize(("method", "family", "estimator"), list(product(METHODS, FAMILIES, ESTIMATORS)))
-def test_every_method_reaches_the_optimum_of_every_family(method, family, estimator):
-    posterior = mgvbp.fit(
-        log_likelihood,
-        PRIOR,
-        family=FAMILIES[family],
-        estimator=estimator,
-        grad=gradient,
-        initial_variance=0.3,
-        **settings(method, estimator),
-    )
-    assert -1e-10 < gap_to_the_optimum(posterior, family) < TOLERANCE[estimator]
-    assert posterior.estimator == estimator
-    assert posterior.gap is posterior.gap_se is None
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_reaches_the_optimum_of_every_family(method):
+    for family, estimator in product(FAMILIES, ESTIMATORS):
+        with case(family, estimator):
+            posterior = mgvbp.fit(
+                log_likelihood,
+                PRIOR,
+                family=FAMILIES[family],
+                estimator=estimator,
+                grad=gradient,
+                initial_variance=0.3,
+                **settings(method, estimator),
+            )
+            assert -1e-10 < gap_to_the_optimum(posterior, family) < TOLERANCE[estimator]
+            assert posterior.estimator == estimator
+            assert posterior.gap is posterior.gap_se is None
 
 
-@pytest.mark.parametrize("initial_variance", [None, 0.3, 100.0])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_auto_reaches_the_optimum_of_every_family(family, initial_variance):
-    posterior = mgvbp.fit(log_likelihood, PRIOR, family=FAMILIES[family], initial_variance=initial_variance)
-    assert -1e-10 < gap_to_the_optimum(posterior, family) < 1e-10
-    assert posterior.converged
-    assert (posterior.method, posterior.estimator) == ("auto", "regression")
-    assert 0.0 <= posterior.gap < 1e-6
-    assert 0.0 <= posterior.gap_se < 1e-6
+def test_auto_reaches_the_optimum_of_every_family(family):
+    for variance in (None, 0.3, 100.0):
+        with case("initial_variance", variance):
+            posterior = mgvbp.fit(log_likelihood, PRIOR, family=FAMILIES[family], initial_variance=variance)
+            assert -1e-10 < gap_to_the_optimum(posterior, family) < 1e-10
+            assert posterior.converged
+            assert (posterior.method, posterior.estimator) == ("auto", "regression")
+            assert 0.0 <= posterior.gap < 1e-6
+            assert 0.0 <= posterior.gap_se < 1e-6
 
 
 SUITABLE = {"regression": FAST, "gradient": FAST, "h": MGVBP(), "loglik": MGVBP()}
 """Long steps for exact gradients, the paper's for noisy ones."""
 
 
-@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_other_steps_reach_it_too(estimator, family):
-    posterior = mgvbp.fit(
-        log_likelihood,
-        PRIOR,
-        method=SUITABLE[estimator],
-        family=FAMILIES[family],
-        estimator=estimator,
-        grad=gradient,
-        initial_variance=0.3,
-        max_iterations=800,
-    )
-    assert -1e-10 < gap_to_the_optimum(posterior, family) < TOLERANCE[estimator]
+def test_other_steps_reach_it_too(estimator):
+    options = {"method": SUITABLE[estimator], "estimator": estimator, "grad": gradient}
+    for name, family in FAMILIES.items():
+        with case(name):
+            posterior = mgvbp.fit(
+                log_likelihood, PRIOR, family=family, initial_variance=0.3, max_iterations=800, **options
+            )
+            assert -1e-10 < gap_to_the_optimum(posterior, name) < TOLERANCE[estimator]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -156,20 +153,20 @@ def narrow(theta):
         return -1e4 * ((theta @ np.array([[1.0, 0.9], [0.9, 1.0]]) - 3.0) ** 2).sum(axis=1)
 
 
-@pytest.mark.parametrize(
-    "family", ["full", "diagonal", BlockDiagonal([2])], ids=["full", "diagonal", "block"]
-)
-@pytest.mark.parametrize("method", [MGVBP, MGVB, QBVI, Geodesic])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning", "ignore::RuntimeWarning")
-def test_a_step_far_too_long_ends_in_a_result_or_a_divergence(method, family):
+def test_a_step_far_too_long_ends_in_a_result_or_a_divergence(method):
     """A narrow likelihood, noisy gradients and a step of 0.5: no other exception may come of it."""
-    options = {"method": method(step_size=0.5), "family": family, "estimator": "h", "max_iterations": 20}
-    for seed in range(3):
-        try:
-            posterior = mgvbp.fit(narrow, Gaussian(variance=1.0, dim=2), rng=seed, **options)
-        except DivergenceError:
-            continue
-        assert np.isfinite(posterior.mean).all()
+    options = {"method": METHODS[method](step_size=0.5), "estimator": "h", "max_iterations": 20}
+    for family, seed in product(["full", "diagonal", BlockDiagonal([2])], range(3)):
+        with case(family, "seed", seed):
+            try:
+                posterior = mgvbp.fit(
+                    narrow, Gaussian(variance=1.0, dim=2), family=family, rng=seed, **options
+                )
+            except DivergenceError:
+                continue
+            assert np.isfinite(posterior.mean).all()
 
 
 def test_a_run_that_breaks_down_returns_its_best_iterate():
@@ -227,17 +224,19 @@ SAME_PRIORS = {
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", SAME_PRIORS)
-def test_a_prior_is_the_same_however_it_is_given(name, estimator):
-    priors = [Gaussian(mean=0.2, dim=D, **scale) for scale in SAME_PRIORS[name]]
+def test_a_prior_is_the_same_however_it_is_given(estimator):
     options = {"method": SUITABLE[estimator], "estimator": estimator, "max_iterations": 80, "grad": gradient}
-    fits = [mgvbp.fit(log_likelihood, p, **options) for p in priors]
-    for posterior in fits[1:]:
-        assert_is(posterior, fits[0].mean, fits[0].precision)
-    if estimator in ("regression", "gradient"):
-        m, P, log_evidence = closed_form(priors[0])
-        assert_is(fits[0], m, P)
-        assert fits[0].lower_bound == pytest.approx(log_evidence, abs=1e-8)
+    for name, scales in SAME_PRIORS.items():
+        priors = [Gaussian(mean=0.2, dim=D, **scale) for scale in scales]
+        fits = [mgvbp.fit(log_likelihood, p, **options) for p in priors]
+        for scale, posterior in zip(scales[1:], fits[1:], strict=True):
+            with case(name, scale):
+                assert_is(posterior, fits[0].mean, fits[0].precision)
+        if estimator in ("regression", "gradient"):
+            with case(name, "against the closed form"):
+                m, P, log_evidence = closed_form(priors[0])
+                assert_is(fits[0], m, P)
+                assert fits[0].lower_bound == pytest.approx(log_evidence, abs=1e-8)
 
 
 @pytest.mark.parametrize("estimator", ["regression", "loglik"])
@@ -259,19 +258,12 @@ def test_yesterdays_posterior_is_todays_prior(estimator):
         assert first.lower_bound + second.lower_bound == pytest.approx(log_evidence, abs=1e-8)
 
 
-class Wrapped:
-    """A prior of which only the log density is known."""
-
-    def __init__(self, log_density):
-        self.log_density = log_density
-
-
 @pytest.mark.parametrize("estimator", ["regression", "h"])
 def test_a_wrapped_gaussian_prior_or_the_log_joint_give_the_same_fit(estimator):
     options = {"method": SUITABLE[estimator], "estimator": estimator, "max_iterations": 80}
     options["initial_mean"] = PRIOR.mean
     gaussian = mgvbp.fit(log_likelihood, PRIOR, **options)
-    wrapped = mgvbp.fit(log_likelihood, Wrapped(PRIOR.log_density), **options)
+    wrapped = mgvbp.fit(log_likelihood, LogDensity(PRIOR.log_density), **options)
     joint = mgvbp.fit(lambda theta: log_likelihood(theta) + PRIOR.log_density(theta), **options)
     for other in (wrapped, joint):
         assert_is(other, gaussian.mean, gaussian.precision)
@@ -292,7 +284,7 @@ def student_gradients(q, df):
 
 def test_student_prior():
     """A prior that is not Gaussian: the exact gradients vanish at the fit, and both ways to give it agree."""
-    prior = Wrapped(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
+    prior = LogDensity(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
     options = {"dim": D, "method": FAST, "num_draws": 200}
     posterior = mgvbp.fit(log_likelihood, prior, **options)
     g, G = student_gradients(posterior, 3)
@@ -304,7 +296,7 @@ def test_student_prior():
 
 def test_student_prior_of_auto():
     """What is left of the exact gradients is within the certificate."""
-    prior = Wrapped(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
+    prior = LogDensity(lambda theta: t.logpdf(theta, df=3).sum(axis=1))
     for seed in range(3):
         posterior = mgvbp.fit(log_likelihood, prior, dim=D, rng=seed)
         g, G = student_gradients(posterior, 3)
@@ -315,7 +307,7 @@ def test_student_prior_of_auto():
 
 
 def test_student_prior_with_many_degrees_of_freedom_is_the_gaussian_one():
-    prior = Wrapped(lambda theta: t.logpdf(theta, df=1e8).sum(axis=1))
+    prior = LogDensity(lambda theta: t.logpdf(theta, df=1e8).sum(axis=1))
     posterior = mgvbp.fit(log_likelihood, prior, dim=D)
     m, P, log_evidence = closed_form(Gaussian(variance=1.0, dim=D))
     # the densities differ by O(θ⁴/df)

@@ -1,27 +1,20 @@
-"""The engine of the experiments: what is stored and resumed, verdicts, and the report."""
+"""The engine of the experiments: what is stored and resumed, MCMC beside them, and the command."""
 
-import csv
 import importlib.util
-import io
 import json
+import pickle
 import re
-import shutil
-import subprocess
 import sys
 from functools import partial
-from html.parser import HTMLParser
 
 import pytest
-from rich.console import Console
 
 pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
 
 import mgvbp
 from mgvbp import cli, paper
 from mgvbp.paper import command, engine, mcmc
-from mgvbp.paper.console import formatted, print_tables
-from mgvbp.paper.report import Section, write_report
-from mgvbp.paper.spec import Cell, Experiment, Outcome, Row, Table
+from mgvbp.paper.spec import Cell, Experiment, Outcome, Row, Table, finite
 
 
 def square(seed, number, log):
@@ -146,141 +139,6 @@ def test_several_processes_give_the_same(tmp_path):
     assert one == two
 
 
-# --- verdicts -----------------------------------------------------------------------------------------
-
-
-def table(**options):
-    return Table("t", "T", {"LB": 0.01, "beta": 0.1}, [], bound="LB", **options)
-
-
-VERDICTS = [
-    (Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.005, "beta": 1.09}), "reproduces"),
-    (Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.0, "beta": 1.2}), "differs (beta)"),
-    (
-        Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -6.0, "beta": 2.0}, reason="why"),
-        "differs (all columns): why",
-    ),
-    (
-        Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -6.0, "beta": 2.0}, {"LB": -4.99}),
-        "better than the paper: it had not converged",
-    ),
-    # not better: the paper was at the optimum as well, or we are not
-    (Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.015, "beta": 2.0}, {"LB": -5.0}), "differs (all columns)"),
-    (Row("a", {"LB": -5.5, "beta": 1.0}, {"LB": -6.0, "beta": 2.0}, {"LB": -5.0}), "differs (all columns)"),
-    (Row("auto", {"LB": -5.0}, exact={"LB": -4.99}), "at the exact optimum"),
-    (Row("auto", {"LB": -5.5}, exact={"LB": -4.99}), ""),
-    (Row("a", {"beta": float("nan")}, {"beta": 1.0}), "differs (all columns)"),
-]
-
-
-@pytest.mark.parametrize(("row", "verdict"), VERDICTS)
-def test_verdicts(row, verdict):
-    assert table().verdict(row) == verdict
-
-
-def test_numbers_on_the_page():
-    assert formatted(None, 3) == formatted(float("nan"), 3) == "–"
-    assert formatted(-1234.5678, 2) == "-1,234.57"
-    assert formatted(0.0, 3) == "0.000"
-    assert formatted(1.2e-7, 3) == "1.2e-07"
-
-
-def test_numbers_in_a_file_are_whole():
-    """Where no terminal says how wide it is: twelve columns of seven digits."""
-    columns = {f"column {n}": 1.0 for n in range(12)}
-    wide = Table("t", "T", columns, [Row("a name", dict.fromkeys(columns, -1234567.0))], decimals=1)
-    file = io.StringIO()
-    print_tables(Console(file=file, width=80), [wide])
-    assert file.getvalue().count("-1,234,567.0") == 12
-
-
-# --- the report ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def report(tmp_path):
-    experiment = Squares(tmp_path / "log")
-    outcomes, _ = outcomes_of(experiment, tmp_path)
-    records = list(engine.Store(tmp_path, "squares", 0, False).records())
-    section = Section(
-        "squares", experiment.title, experiment.tables(outcomes), experiment.figures(outcomes), records
-    )
-    return write_report(tmp_path / "out", [section], "mgvbp reproduce <squares>")
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.sources = [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.sources += [value for name, value in attributes if name in ("src", "href")]
-        if tag not in ("meta", "link", "img", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_well_formed_and_needs_nothing_else(report):
-    text = report.read_text(encoding="utf-8")
-    tags = Tags()
-    tags.feed(text)
-    assert not tags.open
-    assert all(source.startswith(("data:", "#")) for source in tags.sources)
-    assert "http" not in text
-    assert "Squares &lt;of numbers&gt;" in text
-    assert "mgvbp reproduce &lt;squares&gt;" in text
-    assert text.count("differs (all columns)") == 2
-
-
-def test_files_beside_the_page(report):
-    rows = list(csv.DictReader((report.parent / "squares.csv").read_text().splitlines()))
-    assert [row["ours"] for row in rows] == ["1", "4", "9"]
-    assert {row["paper"] for row in rows} == {"4.0"}
-    assert [row["verdict"] for row in rows] == [
-        "differs (all columns)",
-        "reproduces",
-        "differs (all columns)",
-    ]
-    assert (report.parent / "figures" / "squares-path.png").stat().st_size > 1000
-    assert (report.parent / "figures" / "squares-path.svg").stat().st_size > 1000
-
-
-def test_the_summary_counts_and_lists_what_differs(report):
-    text = (report.parent / "summary.md").read_text()
-    assert "| Squares <of numbers> (tab:squares) | 1 |  |  | 2 |" in text
-    assert "- the square of 3: differs (all columns)" in text
-    assert "the square of 2:" not in text
-
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_opens_in_a_browser(report, tmp_path, width):
-    flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-        "--disable-component-update --disable-sync --enable-logging=stderr --dump-dom"
-    )
-    run = subprocess.run(
-        [
-            CHROMIUM,
-            *flags.split(),
-            f"--window-size={width},900",
-            f"--user-data-dir={tmp_path}/profile",
-            report.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<h2>Squares &amp; more</h2>" in run.stdout
-    assert "CONSOLE" not in run.stderr
-
-
 # --- MCMC ---------------------------------------------------------------------------------------------
 
 
@@ -306,9 +164,26 @@ def test_every_experiment_that_is_listed_is_there(capsys):
         experiment = command.load(name)
         assert experiment.name == name
         assert re.search(rf"(?m)^{name} +{re.escape(title)}$", listed)
-        cells = experiment.cells(quick=False)
-        assert len({cell.name for cell in cells}) == len(cells)
-        assert experiment.cells(quick=True)
+
+
+def test_cells_have_names_of_their_own_and_can_be_sent_to_other_processes():
+    for name in paper.EXPERIMENTS:
+        full, quick = (command.load(name).cells(quick) for quick in (False, True))
+        names = [cell.name for cell in full]
+        assert len(set(names)) == len(names)
+        assert {cell.name for cell in quick} <= set(names)
+        assert quick
+        for cells in (full, quick):
+            again = pickle.loads(pickle.dumps(cells))
+            assert [cell.name for cell in again] == [cell.name for cell in cells]
+
+
+def test_what_has_not_run_is_not_shown():
+    for name in paper.EXPERIMENTS:
+        experiment = command.load(name)
+        rows = [row for table in experiment.tables({}) for row in table.rows]
+        assert not any(finite(value) for row in rows for value in row.ours.values())
+        assert experiment.figures({}) == {}
 
 
 def test_unknown_experiments_are_named(capsys):

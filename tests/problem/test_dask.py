@@ -24,7 +24,10 @@ from mgvbp import (
     InvalidTypeError,
 )
 from mgvbp.errors import MgvbpWarning
+from mgvbp.posterior.failures import Failures
+from mgvbp.problem.problem import Problem
 from mgvbp.problem.sharded import ShardedLikelihood
+from mgvbp.run.evaluation import evaluator
 
 distributed = pytest.importorskip("distributed", reason="needs mgvbp[dask]")
 dask = pytest.importorskip("dask")
@@ -297,7 +300,7 @@ def test_a_shard_that_kills_every_worker(client, monkeypatch):
 
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "a worker killed half-way"])
 def test_draws_through_joblib(client, tmp_path, monkeypatch, killed):
-    monkeypatch.setattr("mgvbp.run.parallel.START_UP", 0.0)
+    monkeypatch.setattr("mgvbp.run.cost.START_UP", 0.0)
     home = os.getpid()
 
     def slow(theta):
@@ -325,7 +328,7 @@ def test_draws_through_joblib(client, tmp_path, monkeypatch, killed):
 
 def test_a_draw_that_hangs(client, tmp_path, monkeypatch):
     """Dask evaluates in threads, where no alarm rings; the draw is given up twice and all others are there."""
-    monkeypatch.setattr("mgvbp.run.parallel.START_UP", 0.0)
+    monkeypatch.setattr("mgvbp.run.cost.START_UP", 0.0)
     home = os.getpid()
 
     def log_density(theta):
@@ -344,3 +347,50 @@ def test_a_draw_that_hangs(client, tmp_path, monkeypatch):
     assert posterior.trace.dropped.sum() == len(hung)
     assert len(posterior.trace) == 2
     assert len(client.ncores()) == 2
+
+
+def test_a_draw_that_hangs_while_it_computes(client, tmp_path, monkeypatch):
+    """It is given up like one that waits, and what it leaves behind does not stop the next draws."""
+    monkeypatch.setattr("mgvbp.run.cost.START_UP", 0.0)
+    home = os.getpid()
+
+    def log_density(theta):
+        time.sleep(0.01)
+        if os.getpid() != home and theta[0] > 1.8:
+            (tmp_path / f"{theta[0]!r}").touch()
+            while (tmp_path / "hang").exists():
+                pass
+        return -0.5 * float(theta @ theta)
+
+    (tmp_path / "hang").touch()
+    options = {"vectorized": False, "dim": 3, "method": FAST, "num_draws": 60, "max_iterations": 1}
+    try:
+        with joblib.parallel_config(backend="dask"), pytest.warns(mgvbp.NonFiniteWarning, match="timed out"):
+            posterior = mgvbp.fit(log_density, **options, n_jobs=2, timeout=2.0)
+    finally:
+        (tmp_path / "hang").unlink()
+    hung = list(tmp_path.iterdir())
+    assert hung
+    assert posterior.failures == {"timed_out": len(hung)}
+
+
+def test_a_draw_that_kills_its_worker(client, tmp_path, monkeypatch):
+    """Only that one has no value, and this process survives. joblib does not hear of it, so that it takes a timeout."""
+    monkeypatch.setattr("mgvbp.run.cost.START_UP", 0.0)
+    monkeypatch.setattr("mgvbp.run.workers.SLACK", 2.0)
+    theta = np.column_stack([np.arange(8.0), np.ones(8)])
+
+    def deadly(row):
+        time.sleep(0.06)
+        if row[0] == 5.0:
+            (tmp_path / str(os.getpid())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return row[0]
+
+    failures = Failures()
+    problem = Problem(deadly, dim=2, vectorized=False)
+    with joblib.parallel_config(backend="dask"), evaluator(problem, "values", 2, 5.0, failures) as evaluate:
+        (values,) = evaluate(1, theta)
+    np.testing.assert_array_equal(values, np.where(theta[:, 0] == 5.0, np.nan, theta[:, 0]))
+    assert failures.total == failures.timed_out + failures.lost == 1
+    assert 2 <= failures.workers_lost <= len(list(tmp_path.iterdir()))

@@ -8,8 +8,6 @@ import json
 import multiprocessing
 import os
 import re
-import shutil
-import stat
 import sys
 import time
 import tracemalloc
@@ -24,29 +22,25 @@ import pytest
 
 import mgvbp
 from common import FAST
-from mgvbp import (
-    MGVBP,
-    QBVI,
-    Auto,
-    BlockDiagonal,
-    CheckpointWarning,
-    ConvergenceWarning,
-    FileFormatError,
-    Gaussian,
-    InvalidInputError,
-    InvalidTypeError,
-    Minibatches,
-    NonFiniteWarning,
-)
+from mgvbp import MGVBP, QBVI, Auto, BlockDiagonal, Gaussian, Minibatches
 from mgvbp.auto.rules import Rules
 from mgvbp.auto.state import Phase
 from mgvbp.core import storage
+from mgvbp.errors import (
+    CheckpointWarning,
+    ConvergenceWarning,
+    FileFormatError,
+    InvalidInputError,
+    InvalidTypeError,
+    NonFiniteWarning,
+)
 from mgvbp.estimators import Score
 from mgvbp.methods.optimizer import Optimizer
 from mgvbp.posterior.trace import TRACE_DTYPES
-from mgvbp.run import checkpoint
+from mgvbp.run import checkpoint, fitting
 from mgvbp.run.checkpoint import Part, Recorder, read_checkpoint
 from mgvbp.run.encoding import CLASSES, Decoder, Encoder
+from mgvbp.run.recognition import difference
 
 D = 3
 CENTRE = np.array([1.0, -0.5, 0.3])
@@ -91,15 +85,12 @@ class Steep:
         self.powers = np.linspace(-1.0, 1.0, 20)[:, None] ** np.arange(dim)
 
     def __call__(self, theta):
+        return self.value_and_grad(theta)[0]
+
+    def value_and_grad(self, theta):
         logs = theta @ self.powers.T
         with np.errstate(over="ignore"):
-            return (3.0 * logs - np.exp(logs)).sum(axis=1)
-
-
-class SteepWithGradient(Steep):
-    def value_and_grad(self, theta):
-        with np.errstate(over="ignore"):
-            return self(theta), (3.0 - np.exp(theta @ self.powers.T)) @ self.powers
+            return (3.0 * logs - np.exp(logs)).sum(axis=1), (3.0 - np.exp(logs)) @ self.powers
 
 
 @dataclass
@@ -136,7 +127,9 @@ def same(a, b):
     """Whether two posteriors are the same to the last bit."""
     arrays = [(getattr(a.trace, name), getattr(b.trace, name)) for name in TRACE_DTYPES]
     arrays += [(a.mean, b.mean), (a.factor, b.factor)]
-    names = "lower_bound lower_bound_se converged stop_reason method estimator failures gap gap_se other_optima"
+    names = (
+        "lower_bound lower_bound_se converged stop_reason method estimator failures gap gap_se other_optima"
+    )
     return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in arrays) and all(
         getattr(a, name) == getattr(b, name) for name in names.split()
     )
@@ -172,21 +165,25 @@ def saved(path):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Functions of one draw are given one at a time, so that parts of iterations are kept."""
-    monkeypatch.setattr("mgvbp.run.parallel.CHUNK", 1e-9)
+    monkeypatch.setattr("mgvbp.run.attempts.CHUNK", 1e-9)
 
 
 # --- the state is enough to go on from ----------------------------------------------------------------
 
+STEEP = Steep().__call__
 FAR = {"initial_mean": np.full(D, 5.0)}
 RUNS = {
     "auto": (Density(), {"dim": D}),
     "starts": (Density(), {"dim": D, "starts": 4}),
-    "evolution": (Steep(), {"dim": D, **FAR}),
+    "evolution": (STEEP, {"dim": D, **FAR}),
     "blocks": (Density(), {"dim": D, "family": BlockDiagonal([[2, 0], [1]])}),
-    "ascent": (SteepWithGradient(), {"dim": D, "family": "diagonal", **FAR}),
-    "gradients of several starts": (SteepWithGradient(8), {"dim": 8, "starts": 2, "rng": 1}),
+    "ascent": (Steep(), {"dim": D, "family": "diagonal", **FAR}),
+    "gradients of several starts": (Steep(8), {"dim": 8, "starts": 2, "rng": 1}),
     "steps": (Density(), {"prior": PRIOR, "method": STEPS, "num_draws": 20, "estimator": "loglik"}),
-    "minibatches": (Minibatches(Linear(0.0), X, Y, batch_size=20), {"prior": PRIOR, "method": STEPS, "rng": 5}),
+    "minibatches": (
+        Minibatches(Linear(0.0), X, Y, batch_size=20),
+        {"prior": PRIOR, "method": STEPS, "rng": 5},
+    ),
 }
 
 
@@ -257,6 +254,7 @@ def test_states_come_back_as_they_were(path):
         path.unlink()
 
 
+@pytest.mark.filterwarnings("ignore::mgvbp.ConvergenceWarning")
 def test_nothing_is_done_again(path, monkeypatch):
     """To resume takes the values of two draws and of those that are new; told are only these."""
     told = []
@@ -268,21 +266,23 @@ def test_nothing_is_done_again(path, monkeypatch):
         iterations, evaluations = len(posterior.trace), posterior.trace.n_evaluations
         for after in (1, iterations // 2, iterations - 1, iterations):
             mgvbp.fit(Density(), checkpoint=path, callback=lambda it, k=after: it.iteration == k, **options)
-            function, seen = Density(), []
+            function = Density()
             told.clear()
-            assert same(mgvbp.resume(path, function, callback=lambda it: seen.append(it.iteration)), posterior)
-            assert seen == list(range(after + 1, iterations + 1))
+            assert same(mgvbp.resume(path, function), posterior)
             assert len(told) == iterations - after
             assert function.draws == 2 + evaluations[-1] - evaluations[after - 1]
             path.unlink()
 
 
-def test_a_run_may_be_broken_off_again(path):
-    broken_off(path, 10)
-    for stop in (20, 30):
-        mgvbp.resume(path, Density(), callback=lambda it, stop=stop: it.iteration == stop)
-    assert read_checkpoint(path).iterations == 30
-    assert same(mgvbp.resume(path, Density()), whole())
+def test_a_function_may_change_what_it_is_given(path):
+    def function(theta):
+        values = Density()(theta)
+        theta[:] = np.nan
+        return values
+
+    broken_off(path, 5, function)
+    mgvbp.resume(path, function, callback=lambda it: it.iteration == 10)
+    assert same(mgvbp.resume(path, function), whole())
 
 
 def test_a_run_that_broke_down_does_so_again(path):
@@ -321,7 +321,11 @@ def live(kind, path, result, started):
     """One life of a run: begins or goes on, and tells when it comes to the first evaluation."""
     warnings.simplefilter("ignore")
     options = kinds(pause=1e-3)[kind]
-    going = {"every": 0.01, "callback": lambda iteration: started.set(), "timeout": options.pop("timeout", None)}
+    going = {
+        "every": 0.01,
+        "callback": lambda iteration: started.set(),
+        "timeout": options.pop("timeout", None),
+    }
     if path.exists():
         started.set()
         posterior = mgvbp.resume(path, options["log_likelihood"], **going)
@@ -363,39 +367,16 @@ def test_killed_twenty_times(kind, path):
     assert len(set(lengths)) >= 3
 
 
-def test_a_kill_while_the_file_is_written(saved, monkeypatch):
-    """The file is the last one that was whole; what is left of the next one is apart."""
-    before = saved.read_bytes()
-
-    def killed(descriptor):
-        raise Power
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage.os, "fsync", killed)
-        patch.setattr(storage.Path, "unlink", lambda self, missing_ok: None)
-        with pytest.raises(Power):
-            mgvbp.resume(saved, Density(), every=0.0)
-    assert saved.read_bytes() == before
-    left = [p.name for p in saved.parent.iterdir() if p != saved]
-    assert left
-    assert all(name.startswith("run.npz.") and name.endswith(".partial") for name in left)
-    assert same(mgvbp.resume(saved, Density()), whole())
-
-
 # --- interrupted --------------------------------------------------------------------------------------
 
-SHORT = {
-    "log_likelihood": one_by_one(Failing()),
+GOING = {
+    "log_likelihood": one_by_one(Failing()), "timeout": 60.0,
     "grad": one_by_one(lambda theta: WithGradient().value_and_grad(theta)[1]),
-    "vectorized": False,
-    "dim": D,
-    "method": STEPS,
-    "estimator": "gradient",
-    "num_draws": 8,
+}  # fmt: skip
+SHORT = GOING | {
+    "dim": D, "vectorized": False, "method": STEPS, "estimator": "gradient", "num_draws": 4, "rng": 4,
     "max_iterations": 2,
-    "rng": 8,
-    "timeout": 60.0,
-}
+}  # fmt: skip
 
 
 def interrupted(path, line):
@@ -427,17 +408,16 @@ def test_interrupted_at_any_line(path, monkeypatch, small_chunks):
     """Whatever it was doing then, the run goes on to the same end, and counts no failure twice or never."""
     monkeypatch.setattr(storage.os, "fsync", lambda descriptor: None)  # there is no power cut here
     monkeypatch.setattr("mgvbp.run.fitting.check_gradient", lambda *given: None)  # nor a wrong gradient
-    going = {name: SHORT[name] for name in ("log_likelihood", "grad", "timeout")}
     posterior, line, lengths = mgvbp.fit(**SHORT), 1, set()
     assert posterior.failures["raised"] > 0
     while interrupted(path, line):
         if path.exists():
             saved = read_checkpoint(path)
             lengths.add((saved.iterations, int(saved.part.known.sum()) if saved.part else None))
-            assert same(mgvbp.resume(path, **going), posterior)
+            assert same(mgvbp.resume(path, **GOING), posterior)
             path.unlink()
         line += 1
-    assert lengths >= {(0, None), (0, 0), (0, 3), (0, 8), (1, None), (1, 1), (1, 8), (2, None)}
+    assert lengths >= {(0, None), (0, 0), (0, 2), (0, 4), (1, None), (1, 1), (1, 4), (2, None)}
 
 
 @pytest.mark.parametrize("method", [STEPS, "auto"], ids=["named", "auto"])
@@ -464,42 +444,33 @@ def test_an_interrupt_without_a_result_says_how_to_go_on(path):
     """The start is so far away that the first draws give no surface."""
     for at in (1, 2):
         with pytest.raises(KeyboardInterrupt) as caught:
-            mgvbp.fit(failing_at(at, Steep()), dim=D, checkpoint=path, **FAR)
+            mgvbp.fit(failing_at(at, STEEP), dim=D, checkpoint=path, **FAR)
         assert read_checkpoint(path).iterations == at - 1
         advice = f"there is no posterior yet: mgvbp.resume({str(path)!r}, ...) goes on with it"
         assert caught.value.__notes__ == [advice]
-        assert same(mgvbp.resume(path, Steep()), mgvbp.fit(Steep(), dim=D, **FAR))
+        assert same(mgvbp.resume(path, STEEP), mgvbp.fit(STEEP, dim=D, **FAR))
         path.unlink()
 
 
-def test_without_a_file_the_warning_does_not_name_one(tmp_path):
-    """No checkpoint is asked for, or it could not be written."""
+def test_a_warning_names_the_file_that_there_is(path, tmp_path, monkeypatch):
+    """None if no checkpoint was asked for, or if it could not be written; but one that could not be replaced."""
     with pytest.warns(ConvergenceWarning, match=r"interrupted: .*max_evaluations") as caught:
         mgvbp.fit(failing_at(2, Density()), dim=D)
     assert "resume" not in str(caught[0].message)
     with pytest.warns(mgvbp.MgvbpWarning) as caught:
-        mgvbp.fit(failing_at(2, Density()), dim=D, checkpoint=tmp_path / "nowhere" / "run.npz")
-    assert {w.category for w in caught} == {CheckpointWarning, ConvergenceWarning}
-    assert not any("resume" in str(w.message) for w in caught)
-
-
-def test_a_file_that_could_not_be_replaced_is_still_named(path, monkeypatch):
-    """The one before is there."""
-    full = failing_at(2, lambda given: None, OSError(errno.ENOSPC, "No space left"))
-    write = checkpoint.write_archive
+        mgvbp.fit(failing_at(2, Density()), dim=D, every=0.0, checkpoint=tmp_path / "nowhere" / "run.npz")
+    assert [w.category for w in caught] == [CheckpointWarning, ConvergenceWarning]
+    assert "the run goes on: [Errno 2] No such file" in str(caught[0].message)
+    assert "resume" not in str(caught[1].message)
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "write_archive", lambda *given, **options: (full(given), write(*given, **options)))
-        with pytest.warns(CheckpointWarning, match="No space"), pytest.warns(ConvergenceWarning, match="resume"):
+        error = OSError(errno.ENOSPC, "No space left")
+        patch.setattr(storage.os, "fsync", failing_at(3, os.fsync, error))  # the first two are of one file
+        with (
+            pytest.warns(CheckpointWarning, match="No space"),
+            pytest.warns(ConvergenceWarning, match="resume"),
+        ):
             mgvbp.fit(failing_at(3, Density()), dim=D, checkpoint=path)
     assert same(mgvbp.resume(path, Density()), mgvbp.fit(Density(), dim=D))
-
-
-def test_an_exception_leaves_a_checkpoint(path):
-    """Of a fault that was put right the run goes on."""
-    with pytest.raises(RuntimeError, match="a flaw"):
-        broken_off(path, -1, failing_at(6, Density(), RuntimeError("a flaw")))
-    assert read_checkpoint(path).iterations == 5
-    assert same(mgvbp.resume(path, Density()), whole())
 
 
 # --- parts of an iteration ----------------------------------------------------------------------------
@@ -519,44 +490,43 @@ def test_an_iteration_is_gone_on_with_where_it_was(path, small_chunks):
 
 
 def test_a_first_iteration_that_is_not_finished_shows_the_model(path, small_chunks):
+    """If it has a value."""
+    function = one_by_one(Density())
     with pytest.raises(Power):
-        broken_off(path, -1, failing_at(5, one_by_one(Density()), Power), vectorized=False)
+        broken_off(path, -1, failing_at(5, function, Power), vectorized=False)
     with pytest.raises(InvalidInputError, match="another model"):
-        mgvbp.resume(path, lambda theta: 1.0 + one_by_one(Density())(theta))
-    assert same(mgvbp.resume(path, one_by_one(Density())), whole(one_by_one(Density()), vectorized=False))
-
-
-def test_a_first_iteration_without_a_value_shows_no_model(path, small_chunks):
+        mgvbp.resume(path, lambda theta: 1.0 + function(theta))
+    assert same(mgvbp.resume(path, function), whole(function, vectorized=False))
+    path.unlink()
     with pytest.raises(Power):
         broken_off(path, -1, failing_at(4, lambda theta: np.nan, Power), vectorized=False)
     with pytest.warns(NonFiniteWarning):
-        assert mgvbp.resume(path, one_by_one(Density())).trace.dropped[0] == 3
+        assert mgvbp.resume(path, function).trace.dropped[0] == 3
 
 
-def test_many_chunks_take_no_copies():
-    """Values are written in place, and draws are known after that."""
-    part = Part.of(np.zeros((1000, 500)))
-    part = part.with_rows(np.array([3]), (np.ones(1), np.ones((1, 500))))
+def test_values_of_many_chunks_are_written_in_place():
+    """A draw is known, and may be a witness, only when all of its values are there."""
+    part = Part.of(np.zeros((1000, 500))).with_rows(np.array([3]), (np.full(1, np.nan), np.ones((1, 500))))
     tracemalloc.start()
-    try:
-        for row in range(4, 200):
-            assert part.with_rows(np.array([row]), (np.ones(1), np.ones((1, 500)))) is part
-        assert tracemalloc.get_traced_memory()[1] < 10**5
-    finally:
-        tracemalloc.stop()
-    assert np.flatnonzero(part.known).tolist() == list(range(3, 200))
-    assert np.array_equal(np.isfinite(part.arrays[1]).all(axis=1), part.known)
+    for row in range(4, 200):
+        assert part.with_rows(np.array([row]), (np.ones(1), np.ones((1, 500)))) is part
+    assert tracemalloc.get_traced_memory()[1] < 10**5
+    tracemalloc.stop()
+    assert np.array_equal(np.flatnonzero(part.known), np.flatnonzero(np.isfinite(part.arrays[1]).all(axis=1)))
+    part.arrays[0][2] = 0.0  # an interrupt came before its gradient
+    part.theta[:, 0] = np.arange(1000)
+    assert part.witness().theta[:, 0].tolist() == [4.0, 5.0]
     rest = np.flatnonzero(~part.known)
     done = part.completed(rest, (np.zeros(len(rest)), np.zeros((len(rest), 500))))
     assert done.known.all()
-    assert np.isnan(part.arrays[0][0])
-    assert done.arrays[0].sum() == 197
+    assert not part.known.all()
+    assert np.nansum(done.arrays[0]) == 196
 
 
 def test_several_workers(path, monkeypatch, small_chunks):
     """Each chunk of a thread is kept as it comes, and what workers have begun others may end."""
     for name in ("START_UP", "WORTHWHILE"):
-        monkeypatch.setattr(f"mgvbp.run.parallel.{name}", 0.0)
+        monkeypatch.setattr(f"mgvbp.run.cost.{name}", 0.0)
     parts, write, options = {}, Recorder.write, {"max_iterations": 4, "estimator": "h", "num_draws": 6}
 
     def noted(self):
@@ -574,17 +544,6 @@ def test_several_workers(path, monkeypatch, small_chunks):
         with joblib.parallel_config(backend=backend):
             posterior = mgvbp.resume(path, one_by_one(Density()), n_jobs=n_jobs)
         np.testing.assert_allclose(posterior.mean, mean, rtol=1e-12)
-        assert len(posterior.trace) == 4
-
-
-def test_failures_of_an_earlier_life_are_remembered(path):
-    with pytest.warns(NonFiniteWarning):
-        posterior = whole(Failing(), timeout=60.0)
-    with pytest.warns(NonFiniteWarning):
-        half = broken_off(path, 30, Failing(), timeout=60.0)
-    with pytest.warns(NonFiniteWarning, match="ValueError: no value here"):
-        assert same(mgvbp.resume(path, Failing(), timeout=60.0), posterior)
-    assert posterior.failures["raised"] > half.failures["raised"] > 0
 
 
 # --- settings -----------------------------------------------------------------------------------------
@@ -622,13 +581,6 @@ def test_all_settings_are_restored(path):
         path.unlink()
 
 
-def test_classes_of_settings_survive():
-    for kind in CLASSES.values():
-        if all(field.default is not dataclasses.MISSING for field in getattr(kind, "__dataclass_fields__", {}).values()):
-            value = kind() if dataclasses.is_dataclass(kind) else None
-            assert again({"it": value}) == {"it": value}
-
-
 class Laplace:
     """A prior that a file cannot hold."""
 
@@ -636,37 +588,17 @@ class Laplace:
         return -np.abs(theta).sum(axis=1)
 
 
-def test_other_priors_are_given_again(path):
-    first = mgvbp.fit(Density(), Laplace(), dim=D, checkpoint=path)
-    with pytest.raises(InvalidInputError, match=r"prior Laplace.*give prior="):
-        mgvbp.resume(path, Density())
-    assert same(mgvbp.resume(path, Density(), Laplace()), first)
-
-
 def test_gradients_are_given_again(path):
-    options = {"vectorized": False, "grad": lambda theta: -np.sinh(theta)}
-    function = one_by_one(lambda theta: -np.cosh(theta).sum(axis=1))
-    first = mgvbp.fit(function, dim=D, checkpoint=path, **options)
-    assert first.estimator == "gradient"
-    assert same(mgvbp.resume(path, function, grad=options["grad"]), first)
-    with pytest.raises(InvalidInputError, match="had a gradient, which is not in"):
-        mgvbp.resume(path, function)
-
-
-def test_gradients_of_jax(path):
     jnp = pytest.importorskip("jax.numpy")
-
-    def function(theta):
-        return -jnp.cosh(theta - CENTRE).sum(axis=-1)
-
-    for vectorized in (True, False):
-        first = mgvbp.fit(function, dim=D, grad="jax", vectorized=vectorized, checkpoint=path)
-        assert same(mgvbp.resume(path, function, grad="jax"), first)
-        assert same(mgvbp.resume(path, mgvbp.from_jax(function)), first)
-        with pytest.raises(InvalidInputError, match="had a gradient, which is not in"):
-            mgvbp.resume(path, function)
-        with pytest.raises(InvalidInputError, match="grad"):
-            mgvbp.resume(path, function, grad="torch")
+    function = lambda theta: -jnp.cosh(theta - CENTRE).sum(axis=-1)  # noqa: E731
+    slopes = lambda theta: -np.sinh(theta - CENTRE)  # noqa: E731
+    for vectorized, grad in ((True, slopes), (False, slopes), (False, "jax")):
+        first = mgvbp.fit(function, dim=D, grad=grad, vectorized=vectorized, checkpoint=path)
+        assert first.estimator == "gradient"
+        assert same(mgvbp.resume(path, function, grad=grad), first)
+        for wrong in (None, "torch"):
+            with pytest.raises(InvalidInputError, match="grad"):
+                mgvbp.resume(path, function, grad=wrong)
         path.unlink()
 
 
@@ -699,60 +631,54 @@ def test_arguments_that_are_refused_before_the_run(path, monkeypatch):
 # --- another model, prior or version ------------------------------------------------------------------
 
 
-def test_another_model(saved):
-    before = saved.read_bytes()
-    function = Density()
-    with pytest.raises(InvalidInputError, match=r"run\.npz .*another model: a draw had the log-likelihood -"):
-        mgvbp.resume(saved, lambda theta: function(theta) + 1e-4)
-    assert function.draws == 2
-    with pytest.raises(InvalidInputError, match=r"another model|0 derivatives; this one has 1"):
-        mgvbp.resume(saved, WithGradient())
-    with pytest.raises(InvalidInputError, match=r"could not be evaluated .*, of dimension 3: ValueError"):
-        mgvbp.resume(saved, lambda theta: -((theta - np.ones(4)) ** 2).sum(axis=1))
-    assert saved.read_bytes() == before
-
-
-def test_another_gradient(path):
-    """With the same values, as that of a sign error."""
+def test_another_model(path):
+    """It is asked for two draws, and the file stays as it is."""
     broken_off(path, 5, WithGradient())
+    before, function = path.read_bytes(), WithGradient()
 
     class Other(WithGradient):
         def value_and_grad(self, theta):
             values, gradients = super().value_and_grad(theta)
-            return values, gradients * [1.0, 1.0, -1.0]
+            return values, gradients * [1.0, 1.0, -1.0]  # a sign error
 
-    with pytest.raises(InvalidInputError, match=r"another model: a draw has other gradients"):
+    class Wide(WithGradient):
+        def value_and_grad(self, theta):
+            return function(theta @ np.ones(4)), theta
+
+    with pytest.raises(InvalidInputError, match=r"run\.npz .*another model: a draw had the log-likelihood -"):
+        mgvbp.resume(path, lambda theta: function(theta) + 1e-4, grad=lambda theta: theta)
+    assert function.draws == 2
+    with pytest.raises(InvalidInputError, match="another model: a draw has other gradients"):
         mgvbp.resume(path, Other())
-    assert same(mgvbp.resume(path, WithGradient()), whole(WithGradient()))
+    with pytest.raises(InvalidInputError, match=r"could not be evaluated .*, of dimension 3: ValueError"):
+        mgvbp.resume(path, Wide())
+    with pytest.raises(InvalidInputError, match="had a gradient, which is not in"):
+        mgvbp.resume(path, Density())
+    assert path.read_bytes() == before
+    assert same(mgvbp.resume(path, function), whole(WithGradient()))
 
 
-def test_a_few_observations_of_many_changed(path):
-    """A large constant hides them in the values, not in the difference of two."""
-
-    def summed(y):
-        total, squares = y.sum(), (y**2).sum()
-        return lambda theta: (
-            -0.5 * (squares - 2.0 * total * theta[:, 0] + len(y) * theta[:, 0] ** 2) - 100.0 * len(y)
-        )
-
-    y = np.random.default_rng(0).standard_normal(200_000)
-    broken_off(path, 5, summed(y), dim=1)
-    other = y.copy()
-    other[:10] += 0.3
-    with pytest.raises(InvalidInputError, match=r"log-likelihoods of two draws were .* apart"):
-        mgvbp.resume(path, summed(other))
-    assert len(mgvbp.resume(path, lambda theta: summed(y)(theta) * (1.0 + 1e-13)).trace) > 5
-
-
-def test_single_precision_is_known_again(path):
-    """Its sums depend on how many draws there are at once."""
-
-    def single(theta):
-        terms = (np.cosh(theta - CENTRE)[:, None, :] * np.ones((1, 500, 1))).astype(np.float32)
-        return -terms.sum(axis=(1, 2)) / 500 * np.float32(1.0 + 1e-5 * (len(theta) < 5))
-
-    broken_off(path, 5, single)
-    assert len(mgvbp.resume(path, single).trace) == 60
+def test_what_makes_a_model_another_one():
+    """Not its last digits, of which single precision has few, but a change of the data that a large constant hides."""
+    values, slopes = np.array([-1e7, -1e7 - 3.0]) - 1 / 3, np.array([[1.0, 2.0], [3.0, 4.0]])
+    single = np.float64(np.float32([-123.4567, -120.1234]))
+    for before, after, expected in [
+        ((values,), (values * (1.0 + 1e-13),), ""),
+        ((values,), (values + 1.0,), ""),
+        (
+            (values,),
+            (values + np.array([0.0, 0.1]),),
+            "the log-likelihoods of two draws were -3 apart, and are -2.9",
+        ),
+        ((values[:1],), (values[:1] * (1.0 + 1e-5),), "a draw had the log-likelihood -10000000.33, and has"),
+        ((single,), (single * (1.0 + 1e-4),), ""),
+        ((single,), (single * (1.0 + 1e-2),), "a draw had the log-likelihood -123.4567"),
+        ((values, slopes / 3.0), (values, slopes / 3.0 + 1e-9), ""),
+        ((values, slopes), (values, slopes * [1.0, -1.0]), "a draw has other gradients"),
+        ((values, slopes, slopes), (values, slopes, slopes + 1.0), "a draw has other squares"),
+    ]:
+        assert difference(before, after).startswith(expected)
+        assert bool(difference(before, after)) == bool(expected)
 
 
 def test_a_random_log_likelihood(path):
@@ -772,143 +698,85 @@ def test_a_random_log_likelihood(path):
 
 def test_the_right_model_may_fail_once(saved):
     before, posterior = saved.read_bytes(), whole()
-
-    def flaky(times, found):
-        def function(theta):
-            calls.append(1)
-            if len(calls) <= times and found is None:
-                raise OSError("no network")
-            return Density()(theta) if len(calls) > times else np.full(len(theta), found)
-
-        calls = []
-        return function
-
     for going in ({}, {"timeout": 60.0}):
-        for found in (None, np.nan):
-            saved.write_bytes(before)
-            assert same(mgvbp.resume(saved, flaky(1, found), **going), posterior)
+        saved.write_bytes(before)
+        twice = failing_at(1, failing_at(1, Density(), OSError("no network")), OSError)
         with pytest.raises(InvalidInputError, match=r"could not be evaluated .*: OSError: no network"):
-            mgvbp.resume(saved, flaky(2, None), **going)
+            mgvbp.resume(saved, twice, **going)
+        assert same(mgvbp.resume(saved, failing_at(1, Density(), OSError), **going), posterior)
 
 
-def test_a_first_draw_that_failed_is_not_what_the_model_is_known_by(path):
-    calls = []
-
-    def flaky(theta):
-        calls.append(1)
-        values = Density()(theta)
-        values[0] = np.nan if len(calls) == 1 else values[0]
-        return values
-
-    with pytest.warns(NonFiniteWarning):
-        broken_off(path, 5, flaky)
-    with pytest.warns(NonFiniteWarning):
-        assert len(mgvbp.resume(path, Density()).trace) == 60
-
-
-def test_another_prior(saved, path):
-    """Also where it makes no difference to the draws that were told."""
-    with pytest.raises(InvalidInputError, match=r"not the prior of .*, which had none"):
-        mgvbp.resume(saved, Density(), Gaussian(np.ones(3), 2.0))
-    path.unlink()
-    options = {"prior": PRIORS["diagonal"], "initial_mean": np.zeros(3), "max_iterations": 1}
+def test_another_prior(path):
+    """One that is not Gaussian is given again; else another one is refused, even if it has made no difference yet."""
+    options = {"prior": Laplace(), "max_iterations": 1}
     first = broken_off(path, -1, **options)
-    others = [
-        Gaussian(np.zeros(3), np.array([1.0, 2.0, 3.0])),
-        Gaussian(np.ones(3), np.array([1.0, 2.0, 3.1])),
-        Gaussian(variance=1.0, dim=4),
-        PRIORS["full"],
-        Laplace(),
-    ]
-    for other in others:
-        with pytest.raises(InvalidInputError, match=r"not the prior of .* is in the file: leave prior= out"):
-            mgvbp.resume(path, Density(), other)
-    assert same(mgvbp.resume(path, Density(), PRIORS["diagonal"]), first)
+    with pytest.raises(InvalidInputError, match=r"prior Laplace.*give prior="):
+        mgvbp.resume(path, Density())
+    assert same(mgvbp.resume(path, Density(), Laplace()), first)
+    others = [Laplace(), PRIORS["full"], PRIORS["diagonal"], Gaussian(variance=1.0, dim=4), PRIOR]
+    for prior, had in ((None, "none"), (Gaussian(np.ones(3), np.array([1.0, 2.0, 3.1])), "a Gaussian one")):
+        path.unlink()
+        first = broken_off(path, -1, **options | {"prior": prior, "initial_mean": np.zeros(3)})
+        for other in others:
+            with pytest.raises(InvalidInputError, match=rf"not the prior of .*, which had {had}"):
+                mgvbp.resume(path, Density(), other)
+        assert same(mgvbp.resume(path, Density(), prior), first)
 
 
 def test_another_version(path, monkeypatch):
-    """Whose states may even have other fields."""
-    for module in ("mgvbp.run.fitting", "mgvbp.run.checkpoint"):
-        monkeypatch.setattr(f"{module}.__version__", "9.9")
-    broken_off(path, 5)
-    monkeypatch.undo()
+    """Its states may even be of classes that this one does not know."""
+    with monkeypatch.context() as patch:
+        for module in (fitting, checkpoint):
+            patch.setattr(module, "__version__", "9.9")
+        broken_off(path, 5)
     with pytest.raises(InvalidInputError, match=r"written by mgvbp 9\.9; this is "):
         mgvbp.resume(path, Density())
     monkeypatch.delitem(CLASSES, "State")
-    with pytest.raises(FileFormatError, match=r"written by mgvbp 9\.9, is not a valid checkpoint of mgvbp \d"):
+    with pytest.raises(
+        FileFormatError, match=r"written by mgvbp 9\.9, is not a valid checkpoint of mgvbp \d"
+    ):
         mgvbp.resume(path, Density())
 
 
 # --- files that are refused ---------------------------------------------------------------------------
 
 
-def test_other_files(path, saved):
-    with pytest.raises(FileFormatError, match="does not hold a mgvbp posterior"):
-        mgvbp.load(saved)
-    whole(max_iterations=3).save(path)
-    with pytest.raises(FileFormatError, match="does not hold a mgvbp checkpoint"):
-        mgvbp.resume(path, Density())
-    with pytest.raises(FileNotFoundError):
-        mgvbp.resume(path.with_name("nothing"), Density())
-    with pytest.raises(OSError, match="directory"):
-        mgvbp.resume(path.parent, Density())
-
-
-def contents(path):
-    with np.load(path) as archive:
-        return dict(archive)
-
-
-def test_a_changed_file_is_refused(saved):
-    """Whatever has changed: an array, the header, or the list of parts."""
-    parts = contents(saved)
+def test_other_files_are_refused(path, saved):
+    """Whatever has changed: an array, the header, or the list of parts. Larger arrays than the file are not made."""
+    with np.load(saved) as archive:
+        parts = dict(archive)
     header = json.loads(parts["header"].tobytes())
     header["content"]["settings"]["dict"]["num_draws"] = 21
     changes = [
-        *({name: np.roll(array, 1)} for name, array in parts.items() if array.any() and name != "header"),
-        {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)},
-        {"header": np.frombuffer(b"{}", np.uint8)},
-        {"more": np.zeros(3)},
-        {"float64": None},
-        {"float64": np.append(parts["float64"], 0.0)},
+        *({name: np.append(array[:-1], array[:1] == 0)} for name, array in parts.items() if len(array)),
+        *({"header": np.frombuffer(text, np.uint8)} for text in (b"{}", json.dumps(header).encode())),
+        *({"float64": array} for array in (None, np.append(parts["float64"], 0.0), np.array([None]))),
         {"float64": parts["float64"].astype(np.float32)},
-        {"float64": np.array([None])},
+        {"float64": np.zeros(10**7)},
+        {"more": np.zeros(3)},
     ]
     for change in changes:
-        np.savez(saved, **{name: array for name, array in (parts | change).items() if array is not None})
+        changed = {name: array for name, array in (parts | change).items() if array is not None}
+        np.savez_compressed(path, **changed)
+        tracemalloc.start()
         with pytest.raises(FileFormatError, match=r"run\.npz"):
-            mgvbp.resume(saved, Density())
-    np.savez(saved, **parts)
-    assert same(mgvbp.resume(saved, Density()), whole())
-
-
-def test_a_file_that_is_small_by_compression(saved):
-    """Ours are not compressed: what they hold is no larger than they are, and nothing larger is made."""
-    np.savez_compressed(saved, **contents(saved) | {"float64": np.zeros(5 * 10**6)})
-    tracemalloc.start()
-    try:
-        with pytest.raises(FileFormatError, match="larger than they can be"):
-            mgvbp.resume(saved, Density())
+            mgvbp.resume(path, Density())
         assert tracemalloc.get_traced_memory()[1] < 10**7
-    finally:
         tracemalloc.stop()
+    np.savez(path, **parts)
+    with pytest.raises(FileFormatError, match="does not hold a mgvbp posterior"):
+        mgvbp.load(path)
+    posterior = mgvbp.resume(path, Density())
+    assert same(posterior, whole())
+    posterior.save(path)
+    with pytest.raises(FileFormatError, match="does not hold a mgvbp checkpoint"):
+        mgvbp.resume(path, Density())
+    for other in (path.with_name("nothing"), path.parent):
+        with pytest.raises(OSError, match="directory"):
+            mgvbp.resume(other, Density())
 
 
 # --- files that are written ---------------------------------------------------------------------------
-
-
-def test_there_is_a_file_from_the_start(path):
-    """So that a script can resume whatever happened."""
-    copies = []
-
-    def first(theta):
-        if not copies:
-            copies.append(shutil.copy(path, path.with_name("copy")))
-        return Density()(theta)
-
-    posterior = mgvbp.fit(first, dim=D, checkpoint=path)
-    assert read_checkpoint(copies[0]).iterations == 0
-    assert same(mgvbp.resume(copies[0], Density()), posterior)
 
 
 def test_a_run_is_not_begun_where_there_is_something(path):
@@ -929,80 +797,43 @@ def test_a_run_is_not_begun_where_there_is_something(path):
     assert function.draws == 0
 
 
-def test_nowhere(tmp_path):
-    with pytest.warns(CheckpointWarning, match=r"not be written, the run goes on: .*No such file") as caught:
-        posterior = broken_off(tmp_path / "nowhere" / "run.npz", -1, every=0.0)
-    assert len(caught) == 1
-    assert same(posterior, whole())
-
-
 def test_a_disk_that_fails_for_a_while(path, monkeypatch):
     """One warning, the file of before stays whole, and it is written again when the disk is well."""
-    codes = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO)
+    codes, now = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO), [0]
+
+    def fsync(descriptor):
+        if 4 <= now[0] < 7:
+            raise error
+
+    def log_density(theta):
+        now[0] += 1
+        return Density()(theta)
+
+    def after(iteration):
+        t = iteration.iteration
+        assert read_checkpoint(path).iterations == (t if not 4 <= t < 7 else 3)
+
+    monkeypatch.setattr(storage.os, "fsync", fsync)
     for error in (*(OSError(code, os.strerror(code)) for code in codes), MemoryError("Unable to allocate")):
-        write, now = storage.write_archive, [0]
-
-        def write_archive(*given, write=write, now=now, error=error, **options):
-            def fsync(descriptor):
-                if 10 <= now[0] < 15:
-                    raise error
-
-            with monkeypatch.context() as patch:
-                patch.setattr(storage.os, "fsync", fsync)
-                write(*given, **options)
-
-        def log_density(theta, now=now):
-            now[0] += 1
-            return Density()(theta)
-
-        def after(iteration):
-            t = iteration.iteration
-            assert read_checkpoint(path).iterations == (t if not 10 <= t < 15 else 9)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(checkpoint, "write_archive", write_archive)
-            with pytest.warns(CheckpointWarning, match=f"the run goes on: .*{error.args[-1]}") as caught:
-                broken_off(path, -1, log_density, every=0.0, max_iterations=20, callback=after)
+        now[0] = 0
+        with pytest.warns(CheckpointWarning, match=f"the run goes on: .*{error.args[-1]}") as caught:
+            broken_off(path, -1, log_density, every=0.0, max_iterations=9, callback=after)
         assert len(caught) == 1
         assert [p.name for p in path.parent.iterdir()] == [path.name]
         path.unlink()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_read_only(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    folder.chmod(0o500)
-    try:
-        with pytest.warns(CheckpointWarning, match="Permission"):
-            broken_off(folder / "run.npz", 3)
-    finally:
-        folder.chmod(0o700)
-
-
 def test_a_write_makes_no_copy_of_all(path):
-    """With gradients the draws can be most of the memory."""
-
-    class Quadratic:
-        def __call__(self, theta):
-            return -0.5 * (theta**2).sum(axis=1)
-
-        def value_and_grad(self, theta):
-            recorder.append(1)
-            return self(theta), -theta
-
-    recorder, shape = [], (100, 5000)
-    noted = Recorder(path, 1e9, {})
-    theta = np.ones(shape)
-    noted.evaluated(lambda *given: Quadratic().value_and_grad(theta), 1, theta)
-    size = 2 * theta.nbytes
+    """With gradients the draws of an iteration can be most of the memory."""
+    recorder, theta = Recorder(path, 1e9, {}), np.ones((100, 5000))
+    recorder.evaluated(lambda *given: (np.zeros(100), -theta), 1, theta)
     tracemalloc.start()
     try:
-        noted.write()
-        assert tracemalloc.get_traced_memory()[1] < 0.6 * size
+        recorder.write()
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * theta.nbytes
     finally:
         tracemalloc.stop()
-    assert size < path.stat().st_size < 1.05 * size
+    assert 2.0 * theta.nbytes < path.stat().st_size < 2.1 * theta.nbytes
 
 
 def test_a_large_file_is_told_of_once(path, monkeypatch):
@@ -1024,49 +855,3 @@ def test_writes_are_apart(path, monkeypatch):
 
     broken_off(path, 20, log_density, every=6.0)
     assert writes == [0, 6, 12, 18, 20]
-
-
-def test_it_is_on_the_disk_before_it_has_the_name(path, monkeypatch):
-    """And then the name is, where the system can do that."""
-    events, fsync, rename = [], os.fsync, storage.Path.replace
-
-    def noted(descriptor):
-        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
-        fsync(descriptor)
-
-    def renamed(self, target):
-        events.append("name")
-        return rename(self, target)
-
-    def no_folders(*arguments):
-        raise PermissionError
-
-    monkeypatch.setattr(storage.os, "fsync", noted)
-    monkeypatch.setattr(storage.Path, "replace", renamed)
-    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
-    assert events == ["file", "name", "folder"]
-    monkeypatch.setattr(storage.os, "open", no_folders)
-    storage.write_archive(path, "thing", {}, {"x": np.ones(3)})
-    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [1.0, 1.0, 1.0]
-
-
-def test_two_writers_of_one_file(path, monkeypatch):
-    """One writes while the other does: the last to end leaves its file, and nothing of the other's."""
-    fsync = os.fsync
-
-    def meanwhile(descriptor):
-        monkeypatch.setattr(storage.os, "fsync", fsync)
-        storage.write_archive(path, "thing", {}, {"x": np.arange(1000.0)}, compressed=False)
-        assert len(storage.read_archive(path, "thing", ["x"])[1]["x"]) == 1000
-
-    monkeypatch.setattr(storage.os, "fsync", meanwhile)
-    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
-    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
-
-
-def test_a_list_is_written_end_to_end(path):
-    parts = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))]
-    storage.write_archive(path, "thing", {}, {"x": parts}, compressed=False)
-    found = storage.read_archive(path, "thing", ["x"])[1]["x"]
-    np.testing.assert_array_equal(found, np.concatenate(parts), strict=True)

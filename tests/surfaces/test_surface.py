@@ -13,7 +13,7 @@ from mgvbp import Diagonal, Full, Gaussian
 from mgvbp.auto.leap import propose, step
 from mgvbp.auto.polish import polish
 from mgvbp.estimators.regression import monomials
-from mgvbp.surfaces import kriging
+from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces.archive import Archive, equal_view
 from mgvbp.surfaces.hermite import hermite_polynomials
 from mgvbp.surfaces.surface import Surface, fit_surface
@@ -153,7 +153,7 @@ def kriged(noise, seed=3, N=30):
     return eps, Z, h, weights / weights.sum()
 
 
-def covariance(eps, weights, ratio, rho=kriging.RHO):
+def covariance(eps, weights, ratio, rho=constants.RHO):
     K = kriging.kernel(eps, np.broadcast_to(rho, eps.shape[1]))
     return ratio * K * len(K) / np.trace(K) + np.diag(1.0 / (len(K) * weights))
 
@@ -233,7 +233,7 @@ def test_adapted_metric_is_that_of_the_cubic_tensor():
     x = eps @ (axes * np.sqrt(rho))
     T = np.einsum("n,ni,nj,nk->ijk", dual, x, x, x)
     shares, U = np.linalg.eigh(np.einsum("ijk,ljk->il", T, T))
-    cube_root = (U * np.cbrt(np.maximum(shares / shares.mean(), kriging.FLATTEST))) @ U.T
+    cube_root = (U * np.cbrt(np.maximum(shares / shares.mean(), constants.FLATTEST))) @ U.T
     expected = (axes * np.sqrt(rho)) @ cube_root @ (axes * np.sqrt(rho)).T
     np.testing.assert_allclose(kriging.adapted(metric, eps, dual), expected, rtol=1e-8)
 
@@ -254,7 +254,7 @@ def test_kriging_learns_the_direction_that_bends(bends):
         assert best is plain
         return
     assert np.sum(best.coefficients**2) < 0.2 * np.sum(plain.coefficients**2)  # all are 0
-    metric = kriging.adapted(kriging.RHO * np.eye(d), eps, plain.dual)
+    metric = kriging.adapted(constants.RHO * np.eye(d), eps, plain.dual)
     assert abs(np.linalg.eigh(metric)[1][:, -1] @ direction) > 0.95
 
 

@@ -200,9 +200,9 @@ def test_the_default_start_is_half_of_the_series_or_a_year():
 
 
 def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
-    def doubtful(*args):
+    def doubtful(*args, **options):
         warnings.warn("not converged", mgvbp.ConvergenceWarning, stacklevel=2)
-        result = fit(*args)
+        result = fit(*args, **options)
         result.posterior.converged = False
         return result
 

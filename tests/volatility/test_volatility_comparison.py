@@ -340,9 +340,9 @@ def test_one_warning_of_the_scale():
 
 
 def test_a_fit_that_did_not_converge_is_in_the_table_not_in_a_warning(monkeypatch):
-    def doubtful(*args):
+    def doubtful(*args, **options):
         warnings.warn("not converged", mgvbp.ConvergenceWarning, stacklevel=2)
-        result = fit(*args)
+        result = fit(*args, **options)
         result.posterior.converged = False
         return result
 

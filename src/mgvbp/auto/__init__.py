@@ -1,9 +1,9 @@
 """`auto`: the Gaussian optimum without tuning, from few queries, with a certificate.
 
 This package may import `surfaces` and `methods`. It never calls the user's function: draws go out by ``ask``, values
-come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that all
-searches share. `by_values` and `by_gradients` differ in what they fit a surface to and in how they approach the
-posterior from far away (`evolution` and `ascent`). `search` runs one start or several; `method` has the user's options.
+come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
+all searches share. `by_values` and `by_gradients` differ in what they fit a surface to and in how they approach the
+posterior from far away (`evolution` and `ascent`). `search` runs one start or several; `method` has the options.
 """
 
 from mgvbp.auto.method import Auto, affordable, uses_gradient

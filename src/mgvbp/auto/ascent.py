@@ -1,8 +1,8 @@
-"""Far away: L-BFGS (Nocedal and Wright 2006, Alg. 7.4 and 7.5), one value and gradient at a time.
+"""Climb from far away: L-BFGS (Nocedal and Wright 2006, Alg. 7.4 and 7.5), one value and gradient at a time.
 
-It runs until the step it proposes promises less than so many nats, not to the mode: that of a funnel or of a centred
-hierarchy is degenerate, and no place for a Gaussian. The line search brackets and bisects for the weak Wolfe conditions
-(Lewis and Overton 2013, Alg. 2.6), which kinks, overflow and −∞ do not upset.
+The ascent ends when its next step promises few nats. It does not go to the mode, since the mode of a funnel or of a
+centred hierarchy is degenerate and no place for a Gaussian. The line search brackets and bisects for the weak Wolfe
+conditions (Lewis and Overton 2013, Alg. 2.6); kinks, overflow and −∞ do not upset it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ import numpy as np
 from mgvbp.core.linalg import Array
 
 MEMORY = 12
-"""Steps that the curvature is read from."""
+"""How many of the last steps the curvature is read from."""
 ARMIJO, WOLFE = 1e-4, 0.9
+"""The constants c₁ and c₂ of the Wolfe conditions for quasi-Newton methods (Nocedal and Wright 2006, section 3.1)."""
 MOST_TRIALS = 30
-"""Evaluations of a line search."""
+"""Most evaluations of a line search."""
 LONGEST = 10.0
-"""Most by which a step may be longer than the one before."""
+"""Largest ratio of the length of a step to that of the step before."""
 FURTHER = 4.0
-"""Factor on a step that does not yet see the slope fall."""
+"""Factor on the step of a line search while the slope has not fallen enough."""
 
 
 Pairs = tuple[tuple[Array, Array], ...]
 
 
 class Point(NamedTuple):
-    """Where, (d,), the value there and its gradient, (d,)."""
+    """A point (d,) with the value and the gradient (d,) of the function."""
 
     x: Array
     value: float
@@ -38,13 +39,13 @@ class Point(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether value and gradient are."""
+        """Whether the value and the gradient are finite."""
         return math.isfinite(self.value) and bool(np.isfinite(self.gradient).all())
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line search: where it looks, and what it has found so far."""
+    """A line search: its direction, the bracket of the step, and the best point so far."""
 
     direction: Array
     slope: float
@@ -56,11 +57,11 @@ class Line:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there is nothing left to find on it."""
+        """Whether the trials are used up, or the bracket is too small to hold a better step."""
         return self.trials == MOST_TRIALS or self.high - self.low < 1e-10 * self.high
 
     def tell(self, here: Point, point: Point) -> Line:
-        """Take the point at ``step``, of a search that begins at ``here``."""
+        """Take the ``point`` at ``step`` and choose the next step; the line begins at ``here``."""
         if not point.is_finite or point.value < here.value + ARMIJO * self.step * self.slope:
             nearer = self.low + (0.4 if point.is_finite else 0.1) * (self.step - self.low)
             return replace(self, high=self.step, step=nearer, trials=self.trials + 1)
@@ -88,9 +89,9 @@ class Ascent:
     """Evaluations that are left."""
     line: Line
     pairs: Pairs = ()
-    """The last steps s (d,) and how the gradient fell along them, y (d,)."""
+    """The last steps s (d,), each with the fall y (d,) of the gradient along it."""
     length: float = 1.0 / LONGEST
-    """Of the last step."""
+    """Length of the last step."""
     arrived: bool = False
 
     @classmethod
@@ -100,7 +101,7 @@ class Ascent:
 
     @property
     def curvature(self) -> float:
-        """The largest curvature of the last steps; 0 if there were none."""
+        """The largest curvature along the last steps; 0 if there were no steps."""
         return max((float(y @ y) / float(s @ y) for s, y in self.pairs), default=0.0)
 
     def ask(self) -> Array:
@@ -108,10 +109,10 @@ class Ascent:
         return np.asarray(self.here.x + self.line.step * self.line.direction)
 
     def tell(self, value: float, gradient: Array) -> Ascent:
-        """Take its value and gradient (d,): go on along the line, or turn."""
+        """Take the value and gradient (d,) at the point of `ask`; stay on the line or begin another."""
         point = Point(self.ask(), value, gradient)
         line, budget = self.line.tell(self.here, point), self.budget - 1
-        # Wolfe's condition: the slope has fallen enough
+        # the second Wolfe condition: the slope has fallen enough
         turn = line.best is point and bool(gradient @ line.direction <= WOLFE * line.slope)
         onwards = replace(self, line=line, budget=budget)
         if not (turn or line.is_exhausted or budget == 0):
@@ -120,7 +121,7 @@ class Ascent:
         return replace(moved, arrived=moved.arrived or budget == 0)._aimed()
 
     def _moved(self, best: Point | None) -> Ascent:
-        """To the best point of the line; if none is higher, forget the curvature, which misled."""
+        """Move to the best point of the line; if no point is higher, forget the curvature, which misled."""
         if best is None:
             return replace(self, arrived=not self.pairs, pairs=(), length=0.1 * self.length)
         s, y = best.x - self.here.x, self.here.gradient - best.gradient
@@ -131,7 +132,7 @@ class Ascent:
         return replace(self, here=best, pairs=pairs, length=length, arrived=arrived)
 
     def _aimed(self) -> Ascent:
-        """With the next line, unless it promises too little."""
+        """Choose the next line, or arrive if it promises too little."""
         direction = two_loops(self.here.gradient, self.pairs)
         slope, norm = float(self.here.gradient @ direction), float(np.linalg.norm(direction))
         useful = 0.0 < slope < math.inf and (not self.pairs or 0.5 * slope >= self.promise)
@@ -140,7 +141,7 @@ class Ascent:
 
 
 def two_loops(gradient: Array, pairs: Pairs) -> Array:
-    """The inverse Hessian that steps s and the falls y of the gradient along them imply, times ``gradient``."""
+    """``gradient`` times the inverse Hessian that ``pairs`` imply: steps s and the falls y of the gradient."""
     direction, factors = gradient, []
     for s, y in reversed(pairs):
         factors.append(float(s @ direction) / float(s @ y))

@@ -1,12 +1,12 @@
-r"""The search with gradients: climb, see the curvature, then leap, refine and verify (`rules`).
+r"""The search by gradients: climb, see the curvature, then leap, refine and verify (`rules`).
 
 1. *Ascent* (`ascent`) from the initial mean, until a step promises less than about d/4 nats.
-2. *Curvature*: a few narrow draws there show the Hessian, and so Laplace's approximation (`laplace`).
-3. *Survey* it. Where the surface misses much, the mode is no place for a Gaussian (in a funnel, or a hierarchy
-   whose groups are nearly equal): *retreat* to the initial Gaussian, with standard deviations halved until its
-   surface predicts what is there. Near enough any density is quadratic.
+2. *Curvature*: a few narrow draws there show the Hessian, which gives Laplace's approximation (`laplace`).
+3. *Survey* this approximation. If its surface misses much, the mode is no place for a Gaussian (as in a funnel, or in
+   a hierarchy whose groups are nearly equal): *retreat* to the initial Gaussian, and halve its standard deviations
+   until its surface predicts the values. Near enough to a point any density is quadratic.
 4. *Leap*, *refine* and *verify* as every search does, on surfaces that gradients give (`gradient_surface`): these
-   need about 1.3 draws a parameter instead of a coefficient.
+   need about 1.3 draws per parameter instead of 1.3 per coefficient.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from mgvbp.surfaces.surface import Surface
 
 
 class ByGradients(Rules):
-    """Decisions of a search that is told gradients too, where the prior has ``grad_log_density``.
+    """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
-    A value with its gradient is one evaluation, of which by default there are at most 100 (d + 10).
+    A value with its gradient counts as one evaluation. By default there are at most 100 (d + 10) of them.
     """
 
     needs_gradients = True
@@ -91,13 +91,13 @@ class ByGradients(Rules):
     ) -> tuple[SearchState, float, float]:
         before, overlap = state.surface, 0.0
         assert before is not None
-        if state.fresh:  # both bounds from the same draws: where these overlap the errors cancel
+        if state.fresh:  # fit both bounds to the same draws: where the Gaussians overlap, errors cancel
             before = self._fit(state.archive, state.archive.view(state.q)) or before
             state, overlap = replace(state, surface=before), math.sqrt(min(1.0, leap.kl))
         if after is None:
             return state, -math.inf, 0.0
         se = overlap * math.hypot(before.lower_bound_se, after.lower_bound_se)
-        # a bound known no better than the gain, on a surface that misses much, is a guess
+        # on a poor surface, a bound whose error is comparable to the promised gain is a guess
         guess = after.poor and after.lower_bound_se > 0.25 * leap.gain
         return state, -math.inf if guess else after.lower_bound - before.lower_bound, se
 
@@ -110,7 +110,7 @@ class ByGradients(Rules):
         return super()._settled(state, surface)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
-        """Old draws are not enough to judge a new q where the target is far from Gaussian."""
+        """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
         fresh = surface.rest > constants.FAR_FROM_GAUSSIAN and leap.gain > constants.CONFIDENCE * self.tol
         state = super()._trying(state, leap, surface)
         return replace(state, fresh=fresh, want=self.least if fresh else 0)
@@ -118,12 +118,15 @@ class ByGradients(Rules):
     def _num_fresh(self, rest: float) -> int:
         return max(20, self.dim + 1) if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
-    # --- to where a Gaussian may be ---------------------------------------------------------------
+    # --- finding a region for a Gaussian ----------------------------------------------------------
 
     def _ascended(
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], values: Array, gradients: Array
     ) -> SearchState:
-        """Take the next step of the ascent, which begins at the mean or, if it must, at the best of some draws."""
+        """Take the next step of the ascent.
+
+        It begins at the initial mean or, if the function is not finite there, at the best of some draws.
+        """
         first, d = state.first, self.dim
         ascent = state.far if isinstance(state.far, Ascent) else None
         slopes = first.family.solve(first.factor, gradients)
@@ -146,7 +149,7 @@ class ByGradients(Rules):
         return replace(state, q=q, scale=scale, far=None, phase=Phase.HESSIAN)
 
     def _escaped(self, state: SearchState) -> SearchState:
-        """A surface here would mislead: from the initial Gaussian on, with half the standard deviations each time."""
+        """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
         if state.escapes == constants.MOST_RETREATS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
         if state.escapes == 0 and state.q is not state.first:

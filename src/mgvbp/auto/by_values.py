@@ -1,7 +1,7 @@
 r"""The search by values alone.
 
 1. *Survey* q with about 1.3 draws per coefficient of a quadratic, and fit the surface.
-2. *Evolve* where the surface misses much of what there is: CMA-ES goes on until a Gaussian may fit (`evolution`).
+2. *Evolve* where the surface misses much: CMA-ES runs until a Gaussian may fit (`evolution`).
 3. *Leap*, *refine* and *verify* as every search does (`rules`). A surface that predicts nearly everything
    (leave-one-out) is followed further than the trust radius.
 """
@@ -30,7 +30,7 @@ from mgvbp.surfaces.surface import Surface, fit_surface
 
 
 class ByValues(Rules):
-    """Decisions of a search that is told values alone; it gives up after 100 draws per coefficient, and 3000."""
+    """Decisions of a search by values; by default it makes at most 3000 draws plus 100 per coefficient."""
 
     needs_gradients = False
     first_phase = Phase.SURVEY
@@ -73,10 +73,10 @@ class ByValues(Rules):
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
     def _fit(self, archive: Archive, view: View, *, clipped: bool = False) -> Surface | None:
-        """The surface of a view; where it predicts little, or if asked, of values clipped from below.
+        """The surface of a view; where it predicts little, or if ``clipped``, that of values raised to a floor.
 
-        A few values far below the others are all that least squares would see; raised to a floor they still
-        say which way is down.
+        A few values far below the others would dominate least squares. Raised to a floor they still say which way
+        is down.
         """
         values, tol = archive.values, self.tol
         surface = None if clipped else fit_surface(view, self._basis, values, tol)
@@ -87,7 +87,7 @@ class ByValues(Rules):
         alternative = fit_surface(view, self._basis, raised, tol)
         if alternative is None:
             return surface
-        # where all is raised to the floor the surface is flat, which must not pass for a wide posterior
+        # a surface is flat where values were raised to the floor; this must not pass for a wide posterior
         eigenvalues, U = np.linalg.eigh(alternative.G)
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
         return replace(alternative, clipped=True, G=contracting)
@@ -125,7 +125,7 @@ class ByValues(Rules):
     # --- evolution --------------------------------------------------------------------------------
 
     def _escaped(self, state: SearchState) -> SearchState:
-        """Begin to evolve."""
+        """Begin an evolution."""
         if state.escapes == constants.MOST_EVOLUTIONS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
         values = state.archive.values
@@ -145,7 +145,7 @@ class ByValues(Rules):
     def _evolved(
         self, state: SearchState, evolution: Evolution, theta: Array, values: Array, rng: np.random.Generator
     ) -> SearchState:
-        """Take the values of a generation; survey where it ends, if it does."""
+        """Take the values of a generation; if the evolution ends with it, begin a survey there."""
         complete = len(values) == evolution.size
         if complete:
             evolution = evolution.tell(theta, np.where(np.isfinite(values), values, -np.inf), rng)

@@ -46,7 +46,7 @@ WIDEST = 1e9
 DRAWS_PER_COEFFICIENT = 1.3
 """Draws for a first surface, per coefficient: few, but enough that some are left to show its residuals."""
 CERTIFYING = 2.0
-"""Fewest effective draws for a certificate. By values this is their number per coefficient; by gradients, their number
+"""Fewest effective draws for a certificate. By values this is their number per coefficient; by gradients their number
 per parameter is twice this."""
 MOST_FILLS = 6
 """Batches that may try to reach an effective sample size; after them the search goes on with the draws it has."""
@@ -73,7 +73,7 @@ FAR_FROM_GAUSSIAN = 0.5
 """A target is far from Gaussian if a quadratic misses this many nats of it (standard deviation). More draws are made
 then before a result is believed."""
 STILL_SEEN = 0.8
-"""A verification made before polishing still counts if more than this share of the effective draws is left after it."""
+"""A verification made before polishing still counts if polishing leaves more than this share of effective draws."""
 MOST_LEAPS = 12
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
@@ -91,7 +91,7 @@ MOST_EVOLUTIONS = 3
 MOST_BLURRED = 1
 """How often a surface whose low values were raised is refined before evolution takes over."""
 FLOOR = 10.0
-"""Where a surface predicts little, lower values are raised to a floor, which is this many times d/2 + 1 nats below the
+"""Where a surface predicts little, low values are raised to a floor, which is this many times d/2 + 1 nats below the
 best value."""
 SPREAD = 1.5
 """Evolution has arrived when the best of its last values is less than this above their median, in units of d/2 + 1

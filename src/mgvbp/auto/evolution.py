@@ -1,7 +1,7 @@
-"""Far away: CMA-ES (Hansen 2016, "The CMA Evolution Strategy: A Tutorial") in the frame of a Gaussian.
+"""Approach from far away: CMA-ES (Hansen 2016, "The CMA Evolution Strategy: A Tutorial") in the frame of a Gaussian.
 
 Only the ranks of the values count: log densities of −1e12, −inf and any monotone distortion do no harm. It
-runs until the values spread not much more than those of a Gaussian do. Equation numbers are the tutorial's.
+runs until the values spread not much more than a Gaussian's would. Equation numbers are the tutorial's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mgvbp.families.gaussian import Gaussian
 
 
 class Generation(NamedTuple):
-    """Draws (size, d) with their values (size,), and what they were drawn from."""
+    """Draws (size, d) with their values (size,), and the Gaussian that they were drawn from."""
 
     q: Gaussian
     theta: Array
@@ -44,7 +44,7 @@ class Strategy(NamedTuple):
 
 @lru_cache(maxsize=8)
 def strategy(d: int) -> Strategy:
-    """The tutorial's defaults."""
+    """The tutorial's default constants in ``d`` dimensions."""
     size = 4 + int(3.0 * math.log(d))  # (48)
     raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))  # (49)
     parents, others = raw[: size // 2], raw[size // 2 :]
@@ -74,7 +74,7 @@ def strategy(d: int) -> Strategy:
 
 @dataclass(frozen=True, eq=False)
 class Evolution:
-    """Where CMA-ES is: N(mean, σ²C) in the frame of ``frame`` about ``origin``, and the last generations.
+    """The state of CMA-ES: N(mean, σ²C) in the frame of ``frame`` about ``origin``, and the last generations.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Evolution:
     frame: Gaussian
     origin: Array
     memory: int
-    """Draws of the last generations that are kept, at least."""
+    """Fewest draws of the last generations that are kept."""
     mean: Array
     sigma: float
     C: Array
@@ -113,12 +113,12 @@ class Evolution:
 
     @property
     def dim(self) -> int:
-        """Parameters, d."""
+        """The number of parameters, d."""
         return len(self.mean)
 
     @property
     def size(self) -> int:
-        """Draws a generation."""
+        """Draws per generation."""
         return strategy(self.dim).size
 
     @property
@@ -189,7 +189,7 @@ class Evolution:
 
     @property
     def arrived(self) -> bool:
-        """Whether the last values spread no more than those of a Gaussian at its own draws."""
+        """Whether the last values spread no more than a Gaussian's log density does at its own draws."""
         recent = [generation.values for generation in self.last(max(2 * self.size, 2 * self.dim))]
         if self.count < 3 or not np.isfinite(recent).all():
             return False
@@ -197,7 +197,7 @@ class Evolution:
 
 
 def moments(theta: Array, family: Family) -> Gaussian:
-    """The Gaussian of ``family`` with the mean and, entry by entry, the precision of the draws."""
+    """The Gaussian of ``family`` with the mean of the draws and the family's entries of their precision."""
     mean = theta.mean(axis=0)
     R = np.linalg.qr((theta - mean) / math.sqrt(len(theta)), mode="r")  # covariance Rᵀ R
     L = _lower(solve_triangular(R, np.eye(len(R))))
@@ -206,11 +206,11 @@ def moments(theta: Array, family: Family) -> Gaussian:
 
 
 def project(q: Gaussian, family: Family) -> Gaussian:
-    """The Gaussian of ``family`` with the mean and, entry by entry, the precision of ``q``."""
+    """The Gaussian of ``family`` with the mean of ``q`` and the family's entries of its precision."""
     return Gaussian.from_factor(q.mean.copy(), family.factor(precision=q.precision), family)
 
 
 def _lower(R: Array) -> Array:
-    """The lower triangular factor of ``R Rᵀ``, without forming it."""
+    """The lower triangular factor of ``R Rᵀ``, computed without forming this product."""
     (T,) = qr(R.T, mode="r", check_finite=False)
     return np.asfortranarray(T.T * np.where(T.diagonal() < 0.0, -1.0, 1.0))

@@ -1,4 +1,4 @@
-"""The first Gaussians: a narrow one, to see the curvature where the ascent ended, and Laplace's from what it shows."""
+"""The first Gaussians after an ascent: a narrow one, whose draws show the curvature, and Laplace's approximation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.surface import Surface
 
 LONGEST = 2.0
-"""Newton step in the units of the new Gaussian, times √d."""
+"""Longest Newton step, in units of √d standard deviations of the new Gaussian."""
 
 
 def place(q: Gaussian, x: Array) -> Array:
@@ -22,16 +22,16 @@ def place(q: Gaussian, x: Array) -> Array:
 
 
 def narrow(q: Gaussian, ascent: Ascent) -> tuple[Gaussian, float]:
-    """``q`` moved to where the ascent is and scaled by a factor of at most 1, which comes second."""
+    """``q`` moved to the end of the ascent and narrowed, with the factor (at most 1) on its standard deviations."""
     scale = min(1.0, constants.NARROW / math.sqrt(ascent.curvature)) if ascent.curvature > 0.0 else 1.0
     return Gaussian.from_factor(place(q, ascent.here.x), q.factor / scale, q.family), scale
 
 
 def laplace(surface: Surface, scale: float) -> Gaussian:
-    """The Gaussian with the surface's curvature, and its maximum as the mean.
+    """The Gaussian with the surface's curvature, and the maximum of the surface as its mean.
 
-    ``surface`` is that of a q that was scaled by ``scale``. Directions that are flatter than q was before that, or
-    curved the wrong way, get the variance of then.
+    The surface belongs to a q that `narrow` has scaled by ``scale``. Directions that are flatter than q was before
+    it was scaled, or curved the wrong way, get the variance that q had then.
     """
     q = surface.q
     curvatures, U = np.linalg.eigh(surface.G)

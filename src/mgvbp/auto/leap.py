@@ -22,14 +22,14 @@ from mgvbp.surfaces.surface import Surface
 STEPS = np.concatenate([[1.0, 0.9], 0.7 ** np.arange(1, 97)])
 """Steps that are tried, the largest first."""
 ROUND_OFF = 1e-6
-"""A residual of so few nats, of a surface that is quadratic, does not grow with the distance."""
+"""Nats of the residual that are taken for round-off: they do not grow with the distance."""
 SMALLEST = 1e-12
-"""Eigenvalue of F below which the surface is not believed: variances grow by at most 1/SMALLEST a step."""
+"""Smallest eigenvalue of F that a step may have: variances grow by at most 1/SMALLEST in a step."""
 
 
 @dataclass(frozen=True)
 class Leap:
-    """A proposed step: where to, the step size β, its divergence and the gain of the bound on the surface."""
+    """A proposed step: the Gaussian it leads to, the step size β, its KL divergence and the promised gain (nats)."""
 
     q: Gaussian
     beta: float
@@ -38,17 +38,17 @@ class Leap:
 
 
 def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | None:
-    """The largest step that stays within ``radius`` nats, or within what the surface can be trusted with.
+    """The largest step within ``radius`` nats or, if ``extrapolate``, that the surface can be trusted with.
 
     What a surface misses is mostly cubic: at t times the distance from the mean it is t³ times the residual.
-    ``extrapolate`` allows steps for which that is at most `MISS` times the promised gain.
+    The surface is trusted with steps for which this is at most `constants.MISS` times the promised gain.
     """
     q, mask = surface.q, surface.q.family.mask
     curvatures, U = np.linalg.eigh(surface.G)  # in ascending order
     kept = curvatures if mask.all() else np.linalg.eigvalsh(np.where(mask, surface.G, 0.0))
     slopes = surface.g @ U
     missed = max(surface.residual - ROUND_OFF, 0.0) if extrapolate else np.inf
-    for steps in (STEPS[:1], STEPS[1:]):  # mostly the first will do
+    for steps in (STEPS[:1], STEPS[1:]):  # the full step suffices most of the time
         beta = steps[(2.0 * curvatures[0] * steps > -1.0) & (2.0 * kept[0] * steps > SMALLEST - 1.0)][:, None]
         H, F = 1.0 + 2.0 * beta * curvatures, 1.0 + 2.0 * beta * kept  # eigenvalues for each β
         with np.errstate(all="ignore"):
@@ -63,7 +63,7 @@ def propose(surface: Surface, radius: float, *, extrapolate: bool) -> Leap | Non
 
 
 def step(surface: Surface, beta: float) -> Gaussian | None:
-    """Where the step β leads; None where that is no Gaussian."""
+    """The Gaussian that the step β leads to; None if the new precision is not positive definite."""
     q = surface.q
     H = np.eye(q.dim) + 2.0 * beta * surface.G
     _, solved, info = dposv(H, surface.g, lower=1)

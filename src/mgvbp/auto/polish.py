@@ -1,9 +1,9 @@
-r"""The best q on the draws at hand, by accelerated leaps: what is left to gain where the target is far from Gaussian.
+r"""Find the best q on the draws at hand by accelerated leaps, where the target is far from Gaussian.
 
 A full leap maps q to the optimum of its surface, and the optimum q* of the bound is the fixed point. For a Gaussian
-target one leap arrives; else the bound may bend more than its surface, and leaps overshoot, or less, and a
-leap promises a small part of what there is to gain. Anderson's (1965) acceleration learns that from the leaps before:
-with x = (mean, precision) in the frame of the first q and f(x) the leap from there, the next x is the combination
+target one leap arrives. For others the bound may bend more than its surface, so that leaps overshoot, or less, so
+that a leap promises only a small part of the gain. Anderson's (1965) acceleration learns that from earlier leaps:
+with x = (mean, precision) in the frame of the first q and f(x) the leap from x, the next x is the combination
 :math:`\sum_k \alpha_k f(x_k)`, :math:`\sum \alpha_k = 1`, for which :math:`\|\sum_k \alpha_k (f(x_k) - x_k)\|` is
 least. All surfaces come from the same draws, so that their bounds can be compared exactly.
 """
@@ -23,16 +23,16 @@ from mgvbp.surfaces.surface import Surface
 
 
 def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: float) -> Surface:
-    """The surface with the best bound that accelerated leaps reach; done where it promises less than ``least``.
+    """The surface with the best bound that accelerated leaps reach.
 
     Parameters
     ----------
     surface : Surface
         Where to begin.
     look : callable
-        Gives the surface at a Gaussian, from the same draws; None where there is none.
+        Fits the surface at a Gaussian, from the same draws; returns None if they do not determine one.
     least : float
-        Nats.
+        The leaps end at a surface that promises a gain of fewer nats than this.
     """
     start = best = current = surface
     points: list[Array] = []
@@ -55,7 +55,7 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
 
 
 def _mixed(points: list[Array], images: list[Array]) -> Array:
-    """Anderson's combination of the images."""
+    """Anderson's combination of the images f(x) of the points x."""
     image, residuals = images[-1], [f - x for f, x in zip(images, points, strict=True)]
     if len(points) == 1:
         return image
@@ -65,14 +65,14 @@ def _mixed(points: list[Array], images: list[Array]) -> Array:
 
 
 def _coordinates(frame: Gaussian, q: Gaussian) -> Array:
-    """Mean and precision of q in a frame, end to end."""
+    """The mean and the precision of q in the frame of ``frame``, as one vector."""
     family = frame.family
     mean = family.to_frame(frame.factor, q.mean - frame.mean)
     return np.concatenate([mean, family.whitened_precision(frame.factor, family, q.factor).ravel()])
 
 
 def _gaussian(frame: Gaussian, x: Array) -> Gaussian | None:
-    """The Gaussian with these coordinates, if there is one."""
+    """The Gaussian with the coordinates ``x``; None if their precision is not positive definite."""
     family, d = frame.family, frame.dim
     try:
         factor = family.product(frame.factor, family.cholesky(x[d:].reshape(family.shape)))

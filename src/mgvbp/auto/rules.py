@@ -1,17 +1,17 @@
 r"""What every search decides: leap on quadratic surfaces, refine until certain, verify, certify.
 
-*Leap* to the best point of the surface within a trust radius (KL divergence in nats), and look at the surface
+*Leap* to the best point of the surface within a trust radius (KL divergence in nats), and fit the surface
 there. A leap that gains at least a tenth of what was promised is kept; the radius grows when leaps succeed
-and shrinks when they fail. *Refine* once the gradient is inside its noise: more draws, until the noise itself is
-below the tolerance. *Verify* with some fresh draws at the end, which no decision has depended on.
+and shrinks when they fail. *Refine* once the gradient is inside its noise: make more draws until the noise itself is
+below the tolerance. *Verify* at the end with some fresh draws, which no decision has depended on.
 
 Certificate: to second order the bound of a nearly Gaussian target is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below
-its maximum. At the end the gradient of the surface is zero and what is left is its error, whose covariance the
-regression gives: ``gap`` is the mean of that expression over the error, ``gap_se`` its standard deviation. Far from
-Gaussian the optimum of the draws at hand is looked for (`polish`), and both are stretched by how much more than
-promised that gains.
+its maximum. At the end the gradient of the surface is zero, so that only its error is left, and the regression gives
+the covariance of this error. ``gap`` is the mean of the expression over the error, ``gap_se`` its standard deviation.
+Where the target is far from Gaussian, `polish` looks for the optimum on the draws at hand. ``gap`` and ``gap_se`` are
+then multiplied by the ratio of what polishing gained to what the surface had promised.
 
-Every function takes a state and returns another; none of them changes anything.
+Every function takes a state and returns a new one; states never change.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ class Rules(ABC):
     ----------
     family : Family
     prior : Prior or None
-        What is added to the values that the search is told.
+        Its log density is added to the values that the search is told.
     tol : float
-        Nats below the optimum that are good enough.
+        How many nats below the optimum are good enough.
     """
 
     needs_gradients: ClassVar[bool]
     first_phase: ClassVar[Phase]
 
     fastest_growth: float
-    """Most by which the effective sample size grows before the noise is looked at again."""
+    """Largest factor by which the effective sample size grows before the noise is estimated again."""
     least_gain: float
     """Gain, in units of the tolerance, below which a leap is not worth its draws."""
     least: int
-    """Draws for a surface."""
+    """Fewest draws for a surface."""
     enough: float
-    """Effective draws for a certificate."""
+    """Fewest effective draws for a certificate."""
     most: int
-    """Evaluations after which to give up, unless the user says otherwise."""
+    """Default of the largest number of evaluations."""
 
     def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
         self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
@@ -89,7 +89,7 @@ class Rules(ABC):
     def tell(
         self, state: SearchState, theta: Array, values: ArrayLike, gradients: ArrayLike | None
     ) -> tuple[SearchState, Info]:
-        """Take what the function gave at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
+        """Take the values (and gradients) at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
         with np.errstate(over="ignore", invalid="ignore"):
             evaluated = self._evaluated(theta, values, gradients)
             finite = np.asarray(np.isfinite(np.column_stack(evaluated)).all(axis=1))
@@ -107,7 +107,7 @@ class Rules(ABC):
         )
 
     def extended(self, state: SearchState, max_evaluations: int) -> SearchState:
-        """Go on with another limit, if it was the limit that ended the search."""
+        """Set another limit, and resume the search if the old limit had ended it."""
         exhausted = state.ending is not None and state.room <= 0
         state = replace(state, max_evaluations=max_evaluations)
         return self.decide(replace(state, ending=None)) if exhausted and state.room > 0 else state
@@ -120,13 +120,13 @@ class Rules(ABC):
 
     @abstractmethod
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
-        """The log density (n,) from what was told, and its gradient (n, d) if that is used."""
+        """The log density (n,) at the draws and, in a search by gradients, its gradient (n, d)."""
 
     @abstractmethod
     def _taken(
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
     ) -> SearchState:
-        """After draws with what `_evaluated` has of them, and which of those are finite."""
+        """The state with draws whose densities (and gradients) `_evaluated` gave; ``finite`` marks usable ones."""
 
     @abstractmethod
     def _fit(self, archive: Archive, view: View) -> Surface | None:
@@ -136,11 +136,11 @@ class Rules(ABC):
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
     ) -> tuple[SearchState, float, float]:
-        """The gain of the lower bound by a leap, −inf if that is a guess, and its standard error."""
+        """The new state, the leap's gain of the lower bound (−inf if it is unreliable) and its standard error."""
 
     @abstractmethod
     def _misleading(self, state: SearchState, surface: Surface) -> bool:
-        """Whether to look for another region, in view of this surface."""
+        """Whether this surface is so poor that the search should look for another region."""
 
     @abstractmethod
     def _escaped(self, state: SearchState) -> SearchState:
@@ -148,7 +148,7 @@ class Rules(ABC):
 
     @abstractmethod
     def _num_fresh(self, rest: float) -> int:
-        """Draws to verify with: the further the target is from Gaussian, the more there may be to see."""
+        """How many draws to verify with: more where the target is far from Gaussian (``rest`` is large)."""
 
     # --- how it decides ---------------------------------------------------------------------------
 
@@ -156,14 +156,14 @@ class Rules(ABC):
         return np.random.default_rng((*state.key, state.iteration, STREAM))
 
     def _proposal(self, state: SearchState) -> Gaussian:
-        """What is drawn from: to verify, wider draws, which show the tails and have their weights."""
+        """The Gaussian to draw from. To verify it is wider than q, to show the tails; weights correct for that."""
         if state.phase is not Phase.VERIFY:
             return state.centre
         wider = state.q.factor / (1.0 + 1.0 / math.sqrt(self.dim))
         return Gaussian.from_factor(state.q.mean, wider, self.family)
 
     def decide(self, state: SearchState) -> SearchState:
-        """Go on until draws are needed, or nothing is left to do."""
+        """Take decisions until draws are needed or the search ends."""
         decisions = 0
         if not _away(state):
             state = replace(state, want=0)
@@ -212,7 +212,7 @@ class Rules(ABC):
         return self._settled(state, before)
 
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
-        """At q, with its surface: stop, refine, leap or look elsewhere."""
+        """With the surface at q, decide to stop, refine, leap or look for another region."""
         state = replace(state, surface=surface)
         if surface is None or self._misleading(state, surface):
             return self._escaped(state)
@@ -230,15 +230,15 @@ class Rules(ABC):
         return self._trying(state, leap, surface)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
-        """Look at the surface where the leap leads."""
+        """Try the leap: the next surface is fitted where it leads."""
         size = max(self.least, constants.REUSED * min(state.target_size, surface.size))
         return replace(state, leap=leap, phase=Phase.LEAP, fresh=False, verified=False, target_size=size)
 
     def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
-        """The gradient is inside its noise: finish, or make the draws that are missing for a certificate."""
+        """Finish, or make the draws that a certificate still needs; the gradient is inside its noise."""
         surface = surface.cautious
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
-        left = surface.size / (surface.size + fresh)  # of the noise, after so many more draws
+        left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
         unknown = surface.ridge or surface.clipped
         if surface.rest < constants.FAR_FROM_GAUSSIAN:
             state = replace(state, stretch=1.0)
@@ -260,8 +260,9 @@ class Rules(ABC):
     ) -> tuple[SearchState, Surface, Leap]:
         """Follow the surfaces of these draws to their own optimum, where the target is far from Gaussian.
 
-        For a Gaussian target all that there is to gain is what a leap promises. What is really gained, relative to
-        that or to the noise, is how much more than on the surface the errors of the gradient matter.
+        For a Gaussian target polishing gains what a leap promises. For others the ratio of the two gains says how
+        much more the errors of the gradient cost than the surface states. If the noise is more than the promise,
+        the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more.
         """
         archive = state.archive
         best = polish(surface, lambda q: self._fit(archive, archive.view(q)), self.least_gain * self.tol)
@@ -280,9 +281,10 @@ class Rules(ABC):
         return polished, best, last
 
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
-        """Take the last, small leap and certify: the surface is as uncertain there as here.
+        """Take the last, small leap and certify.
 
-        Where there is no noise, what that leap gains shows what is left.
+        The surface is as uncertain after the leap as before it. If it has less noise than the leap gains, the gain
+        (at most the least gain of a leap) is stated as the noise, since it shows how much may be left.
         """
         there = replace(
             surface,
@@ -293,23 +295,23 @@ class Rules(ABC):
         return replace(state, q=leap.q, surface=there, ending=Ending.of(Outcome.CERTIFIED, tol=self.tol))
 
     def _surveying(self, state: SearchState) -> SearchState:
-        """Fit a surface at q with no more draws than that takes."""
+        """Fit a surface at q with the fewest draws that a surface needs."""
         return replace(state, phase=Phase.SURVEY, target_size=float(self.least))
 
     def _begun_anew(self, state: SearchState, q: Gaussian) -> SearchState:
-        """Survey ``q``; nothing is known of the bound there."""
+        """Begin again with a survey of ``q``, where the bound is not known."""
         return self._surveying(
             replace(state, q=q, surface=None, leap=None, radius=self.first_radius, failures=0, fills=0)
         )
 
 
 def _away(state: SearchState) -> bool:
-    """Whether the search is not on surfaces now, but on its way to where there may be one."""
+    """Whether the search is an ascent or evolution, which still looks for a region to fit a surface in."""
     return state.phase in (Phase.ASCENT, Phase.EVOLVE)
 
 
 def _refined(state: SearchState, size: float) -> SearchState:
-    """Make so many effective draws, and look again."""
+    """Make draws until there are ``size`` effective ones, then fit the surface again."""
     return replace(
         state, phase=Phase.REFINE, target_size=size, radius=max(state.radius, constants.RESTORED_RADIUS)
     )

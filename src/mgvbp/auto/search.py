@@ -1,8 +1,8 @@
 """A run of `Auto` by ask and tell, with one start or several.
 
-Several starts are first screened one after the other: each runs until its gap is below `constants.SCREENING_GAP`. Then
-the best of them runs to its end. The screening takes at most half of ``max_evaluations``, in equal shares. If a share
-would not suffice to fit a surface, fewer starts are screened.
+Several starts are first screened one after the other: each runs until its gap is below `constants.SCREENING_GAP`.
+Then the best of them runs to its end. The screening takes at most half of ``max_evaluations``, in equal shares. If a
+share would not suffice to fit a surface, fewer starts are screened.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The command ``mgvbp``: one file a command, which adds itself to the parser and runs.
+"""The command ``mgvbp``. Each of its commands is a module that adds itself to the parser by ``add(commands)``.
 
-It sees public names only, like any other user. Begin with `main` below; each command is a module with
-``add(commands)``.
+The package sees public names only, like any other user. Begin with `main` below.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``mgvbp data``: the data sets of the paper, and getting the files."""
+"""``mgvbp data``: list the data sets of the paper, download their files, and say where these are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show(_: argparse.Namespace) -> int:
 
 
 def get(arguments: argparse.Namespace) -> int:
-    """Download files: each that can be had, also after one that cannot."""
+    """Download files; one that cannot be had does not keep the others from being downloaded."""
     from mgvbp.datasets import CATALOGUE
 
     code = 0
@@ -70,7 +70,7 @@ def _fetch_with_bar(name: str) -> Path | None:
 
     from mgvbp.datasets import fetch
 
-    pooch.get_logger().setLevel("WARNING")  # the bar says it
+    pooch.get_logger().setLevel("WARNING")  # the bar shows what it would say
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -79,7 +79,7 @@ def _fetch_with_bar(name: str) -> Path | None:
 
 
 def locate(arguments: argparse.Namespace) -> int:
-    """Print where a file is, or the cache."""
+    """Print where a file is, or where the cache is."""
     from mgvbp.datasets import CATALOGUE, cache_directory, find
 
     if arguments.name is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mgvbp import FileFormatError, load
-from mgvbp.cli.arguments import seed as count_or_zero
+from mgvbp.cli.arguments import count_or_zero
 
 
 def add(commands: Any) -> None:
@@ -56,6 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse(sentence: str) -> int:
-    """Exit code 2: as for any argument that cannot be used."""
+    """Say what is wrong and return the exit code 2, which is that of any argument that cannot be used."""
     print(f"mgvbp: {sentence}", file=sys.stderr)
     return 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mgvbp import InvalidInputError, MissingDependencyError
-from mgvbp.cli.arguments import processes, seed
+from mgvbp.cli.arguments import count_or_zero, processes
 
 
 def add(commands: Any) -> None:
@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("names", nargs="+", metavar="NAME", help="an experiment, several, all, or list")
     command.add_argument("--quick", action="store_true", help="a small part: seconds, for lob about a minute")
-    command.add_argument("--seed", type=seed, default=0)
+    command.add_argument("--seed", type=count_or_zero, default=0)
     command.add_argument("--jobs", type=processes, default=1, help="processes (default 1; -1: one a core)")
     command.add_argument(
         "--data",

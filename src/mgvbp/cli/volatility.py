@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mgvbp import InvalidInputError, MgvbpWarning
-from mgvbp.cli.arguments import count, integers, probabilities, seed
+from mgvbp.cli.arguments import count, count_or_zero, integers, probabilities
 
 ORDERS = {"arch": "p", "garch": "p,q", "gjr": "p,o,q", "egarch": "p,o,q", "figarch": "p,q"}
-"""The models and what their orders are."""
+"""The models, and the letters of their orders."""
 
 
 def add(commands: Any) -> None:
@@ -53,13 +53,13 @@ def add(commands: Any) -> None:
         metavar="P,P",
         help="probabilities of losses beyond the value at risk (default: 0.01,0.05)",
     )
-    output.add_argument("--seed", type=seed, default=0, help="default: 0")
+    output.add_argument("--seed", type=count_or_zero, default=0, help="default: 0")
     output.add_argument("--out", type=Path, metavar="DIR", help="write summary, tables and figures there")
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fit, and print or write what there is to say."""
+    """Fit the model, and print its summary, forecast and risk, or write them to files."""
     from rich.console import Console
 
     from mgvbp.volatility import default_returns, read_returns, risk_table, write_report
@@ -106,7 +106,7 @@ def _model(arguments: argparse.Namespace) -> Any:
 
 
 def _require_directory(path: Path) -> None:
-    """Complain, before the fit rather than after it, of what can be no directory."""
+    """Refuse, before the fit and not after it, a path that cannot be a directory."""
     there = next(part for part in (path, *path.parents) if part.exists())
     if not there.is_dir():
         raise InvalidInputError(f"{there} is a file; give a directory, new or not")
@@ -120,7 +120,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """As errors are shown, without the line of code that it came from."""
+    """Print a warning as errors are printed, without the line of code that it came from."""
     print(f"mgvbp: {message}", file=sys.stderr)
 
 

@@ -1,7 +1,7 @@
-"""What everything else stands on: linear algebra in the frame, checks of arguments, optional packages, files.
+"""What all other packages use: linear algebra in the frame, checks of arguments, optional packages, files.
 
-It may import nothing of mgvbp but `mgvbp.errors`, and knows nothing of distributions or models. Begin with `linalg`,
-whose triangular factors are the language of all the packages above, and `checks`, which every boundary uses.
+This package may import nothing of mgvbp but `mgvbp.errors`, and knows nothing of distributions or models. Begin with
+`linalg`, whose triangular factors all other packages use, and with `checks`, for the arguments of public functions.
 """
 
 from mgvbp.core.checks import (

@@ -1,4 +1,4 @@
-"""Checks at the boundary: each returns its argument in the form we work with, or says what came instead."""
+"""Checks of arguments: each returns its argument in the form we work with, or raises and says what came instead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_floats(value: ArrayLike | None, name: str) -> Array:
 
 
 def _real_objects(array: np.ndarray[Any, Any]) -> bool:
-    """Whether these are numbers and truth values as objects: what a frame with columns of both becomes."""
+    """Whether the array has numbers and truth values as objects, as the values of a mixed pandas frame are."""
     return array.dtype.kind == "O" and all(isinstance(entry, (Real, np.bool_)) for entry in array.flat)
 
 
@@ -56,7 +56,7 @@ def positive_integer(value: object, name: str, least: int = 1) -> int:
 
 
 def positive_number(value: object, name: str) -> float:
-    """``value`` as a float above 0, not infinite."""
+    """``value`` as a finite float above 0."""
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidTypeError(f"{name} must be a positive number; got {value!r}")
     if not 0.0 < value < math.inf:
@@ -65,7 +65,7 @@ def positive_number(value: object, name: str) -> float:
 
 
 def one_of(value: object, names: Collection[str], what: str, otherwise: str = "") -> str:
-    """``value`` if it is one of ``names``; ``otherwise`` says what else it might have been."""
+    """``value`` if it is one of ``names``; ``otherwise`` tells the user what else is allowed."""
     if not isinstance(value, str) or value not in names:
         quoted = ", ".join(repr(name) for name in names)
         raise InvalidInputError(f"{what} must be one of {quoted}{otherwise}; got {value!r}")
@@ -73,14 +73,14 @@ def one_of(value: object, names: Collection[str], what: str, otherwise: str = ""
 
 
 def as_generator(rng: object) -> np.random.Generator:
-    """A generator for a seed, or the generator itself; None draws a seed from the system."""
+    """The generator of a seed, or the generator itself; for None the seed is random."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(None if rng is None else as_key(rng))
 
 
 def as_key(rng: object) -> tuple[int, ...]:
-    """Words that name a stream of draws: the seed, or four words drawn from a generator; ours stay as they are."""
+    """Integers that identify a stream of draws: a seed, or four drawn from a generator; a tuple is a key already."""
     if isinstance(rng, tuple):
         return rng
     if isinstance(rng, np.random.Generator):

@@ -16,14 +16,14 @@ from mgvbp.errors import NotPositiveDefiniteError
 Array = NDArray[np.float64]
 
 PANEL = 96
-"""Columns that are worked on together where a structure that BLAS does not know saves work."""
+"""Columns per panel, for products of triangles that BLAS has no routine for."""
 
 SINGULAR = 1e-9
-"""Smallest pivot, relative to the largest, of the QR decomposition of regressors that count as independent. Rounding
-leaves about 1e-15 of those that are not, so that no processor's last digits decide."""
+"""Regressors are independent if the smallest pivot of their QR decomposition is more than this, relative to the
+largest. Rounding leaves pivots of about 1e-15 if they are dependent, so that the last digits do not decide."""
 COLLINEAR = 1e-6
-"""Length of a regressor, relative to itself, that the regressors before it leave unexplained if they are independent.
-Normal equations see its square, 1e-12, of which rounding leaves about 1e-15 where they are not."""
+"""A regressor is independent of earlier ones if these leave more than this share of its length unexplained. Normal
+equations contain the square of the share, 1e-12; rounding leaves about 1e-15 of a dependent regressor."""
 
 NOT_POSITIVE_DEFINITE = "the matrix is not symmetric positive definite"
 
@@ -55,7 +55,7 @@ def collinear(root: Array, squares: Array) -> bool:
 
 
 def triangular_product(L: Array, K: Array) -> Array:
-    """``L K`` of two lower triangles: by panels of columns, half the work of a dtrmm."""
+    """``L K`` of two lower triangles, by panels of columns, which take half the work of one dtrmm."""
     d = len(L)
     if d <= PANEL:
         return dtrmm(1.0, L, K, lower=1)
@@ -67,7 +67,7 @@ def triangular_product(L: Array, K: Array) -> Array:
 
 
 def symmetric_conjugate(K: Array, M: Array) -> Array:
-    """``K⁻¹ M K`` where that is symmetric: by panels, and only on and above the diagonal."""
+    """``K⁻¹ M K``, which must be symmetric: computed by panels, only on and above the diagonal."""
     d = len(M)
     if d <= PANEL:
         return symmetric_part(dtrsm(1.0, K, dtrmm(1.0, K, M, side=1, lower=1), lower=1, overwrite_b=1))
@@ -96,7 +96,7 @@ def add_to_diagonal(A: Array, c: float | Array) -> Array:
 
 
 def stacked_product(A: Array, B: Array) -> Array:
-    """``A B`` for each of two stacks, in Fortran order: what NumPy makes of ``(Bᵀ Aᵀ)ᵀ``."""
+    """``A B`` for each pair of matrices of two stacks, in Fortran order, computed as ``(Bᵀ Aᵀ)ᵀ``."""
     C: Array = np.matmul(B.swapaxes(1, 2), A.swapaxes(1, 2))
     return C.swapaxes(1, 2)
 
@@ -104,12 +104,12 @@ def stacked_product(A: Array, B: Array) -> Array:
 def stacked_inverse(L: Array) -> Array:
     """``L⁻¹`` for each of a stack of lower triangles, by forward substitution.
 
-    The matrices go along the last axis, so that each step is one operation on vectors as long as the stack:
-    LAPACK, called once a matrix, takes five times as long for 10×10 ones.
+    The matrices go along the last axis, so that each step is one operation on vectors as long as the stack.
+    LAPACK, called once for each matrix, takes five times as long for matrices of 10×10.
     """
     T = np.array(L.transpose(1, 2, 0), order="C")
     for i in range(len(T)):
-        row = np.einsum("jb,jkb->kb", T[i, :i], T[:i, :i])  # the rows above i are those of the inverse by now
+        row = np.einsum("jb,jkb->kb", T[i, :i], T[:i, :i])  # rows above i are already those of the inverse
         T[i, i] = 1.0 / T[i, i]
         T[i, :i] = row * -T[i, i]
     return np.ascontiguousarray(T.transpose(2, 1, 0)).swapaxes(1, 2)

@@ -1,4 +1,4 @@
-"""Packages that parts of mgvbp need and its core does not."""
+"""Import optional packages, which only parts of mgvbp need."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mgvbp.errors import MissingDependencyError
 
 
 def require(module: str, extra: str) -> Any:
-    """A module of an optional package; without it an error that has the install command.
+    """Import a module of an optional package; if it is missing, raise an error that has the install command.
 
     Parameters
     ----------
     module : str
     extra : str
-        The extra of mgvbp that brings it along.
+        The extra of mgvbp that installs the package.
     """
     try:
         return import_module(module)

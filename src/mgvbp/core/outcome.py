@@ -1,4 +1,4 @@
-"""Why a run ended: one code a reason, each with its sentence and what can be done about it."""
+"""Why a run ended: one code for each reason, with its sentence and what can be done about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """Reasons to stop; the value is the sentence, with braces where a number belongs, and the advice."""
+    """Reasons to stop. Each value has a sentence, with braces in the place of numbers, and advice."""
 
     CERTIFIED = ("the lower bound is within {tol:g} nats of its maximum", "")
     SETTLED = ("no improvement in {patience} iterations", "")
@@ -42,6 +42,6 @@ class Ending:
 
     @property
     def advice(self) -> str:
-        """What to try; empty where there is nothing to say in general."""
+        """What to try; empty if there is no general advice."""
         advice: str = self.outcome.value[1]
         return advice

@@ -1,4 +1,4 @@
-"""Files: a NumPy archive with a JSON header. Nothing in them is ever unpickled or evaluated."""
+"""Files of mgvbp: a NumPy archive with a JSON header. No part of a file is unpickled or evaluated."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def write_archive(
     *,
     compressed: bool = True,
 ) -> None:
-    """Write arrays and a JSON header to ``path``, whole or not at all; a list of arrays is written end to end.
+    """Write arrays and a JSON header to ``path``, completely or not at all; a list of arrays is joined to one.
 
-    Until it is whole the file has a name of its own, so that of two writers each leaves a whole file; a process that
-    is killed in between leaves ``<name>.<random>.partial``, which may be deleted.
+    The file has another name until it is complete, so that the file at ``path`` is complete even if two processes
+    write at once. A process that is killed while it writes leaves ``<name>.<random>.partial``, which may be deleted.
     """
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     members = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
@@ -67,12 +67,12 @@ def _write_array(file: IO[bytes], array: NDArray[Any] | list[NDArray[Any]]) -> N
     shape = (sum(len(part) for part in array), *array[0].shape[1:])
     described = np.lib.format.dtype_to_descr(array[0].dtype)
     np.lib.format.write_array_header_1_0(file, {"descr": described, "fortran_order": False, "shape": shape})
-    for part in array:  # one after the other: there is no second copy of all
-        file.write(part.tobytes())
+    for part in array:  # written one by one, so that no copy of all is made
+        file.write(np.ascontiguousarray(part).data)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a power cut, where the system can open a folder."""
+    """Make the new name survive a power cut, on systems that can open a folder."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -98,11 +98,11 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What NumPy, zipfile and json raise on a damaged or hostile file, and Python on what it says."""
+"""Exceptions that a damaged or hostile file can cause in NumPy, zipfile and json, and in the use of its contents."""
 MOST_COMPRESSED = 1100
-"""Bytes that one byte of a compressed member can stand for: what deflate can do, and a little more."""
+"""Most bytes that one compressed byte can stand for: a little more than deflate can do."""
 LARGEST_HEADER = 2**26
-"""Bytes of a header: several times the labels of a million parameters."""
+"""Most bytes of a header: several times what the labels of a million parameters take."""
 
 
 def read_archive(
@@ -111,18 +111,18 @@ def read_archive(
     names: Collection[str],
     most: Callable[[dict[str, Any]], int] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what `write_archive` wrote; anything else raises `FileFormatError`.
+    """Read a file of `write_archive`; raise `FileFormatError` if it is anything else.
 
     Parameters
     ----------
     path : path
     kind : str
-        What the file has to be.
+        The kind that the file must have.
     names : collection of str
         The arrays that it may have.
     most : callable, optional
-        How many bytes of arrays the header implies; by default there may be no more than the file has itself, which
-        suits files that are not compressed. No array is made before that is known.
+        Takes the header and returns the most bytes that the arrays may have. By default this is the size of the file,
+        which suits files that are not compressed. No array is made before the limit is checked.
     """
     with Path(path).open("rb") as file:
         try:
@@ -144,7 +144,7 @@ def read_archive(
 
 
 def _otherwise(header: Any, kind: str) -> str:
-    """What a file is instead, in words."""
+    """Why the file is not of this kind, in words; empty if it is."""
     if not isinstance(header, dict) or header.get("kind") != kind:
         return f"does not hold a mgvbp {kind}"
     if (found := header.get("mgvbp")) != FORMAT_VERSION:
@@ -158,7 +158,10 @@ def _read(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _sizes(archive: zipfile.ZipFile) -> dict[str, int]:
-    """The bytes of each array, by name; refuses those that claim more than is there: NumPy would make them first."""
+    """The bytes of each array, by name.
+
+    Arrays that claim more bytes than the file can hold are refused, since NumPy would allocate them before it reads.
+    """
     sizes: dict[str, int] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -179,7 +182,7 @@ def _sizes(archive: zipfile.ZipFile) -> dict[str, int]:
 
 
 def count(value: Any, name: str) -> int:
-    """``value``, of a header, if it is a number of things."""
+    """``value``, from a header, if it is a non-negative integer."""
     if type(value) is not int or not 0 <= value < 2**63:
         raise FileFormatError(f"{name} cannot be {str(value)[:100]}")
     return value

@@ -1,3 +1,3 @@
-"""The version, for files and for the package."""
+"""The version of the package, which checkpoints record."""
 
 __version__ = "0.1.0"

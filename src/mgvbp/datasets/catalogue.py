@@ -13,6 +13,7 @@ from mgvbp.datasets import paper, synthetic
 from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.download import Progress
 from mgvbp.datasets.files import VARIABLE, File, cached, fetch_file, given
+from mgvbp.datasets.lob.fi2010 import SOURCE
 from mgvbp.errors import DataUnavailableError
 
 
@@ -79,9 +80,7 @@ CATALOGUE: dict[str, Entry] = {
             "Istanbul/data_akbilgic.xlsx", "3b4f344458e947feced1db80df576160396fb44c9f927ca98e46f6e6f5b34cfa"
         ),
     ),
-    "fi2010": Entry(
-        394_337, "etsin.fairdata.fi (dataset 73eb48d7-4dbc-4a10-a52a-da745b47a649)", "as stated there"
-    ),
+    "fi2010": Entry(394_337, SOURCE, "as stated there"),
     "synthetic": _simulated(250, read=synthetic.simulate),
     "synthetic-labour": _simulated(753, read=synthetic.simulate_labour),
     "synthetic-sp500": _simulated(2123, read=synthetic.simulate_sp500),

@@ -1,7 +1,8 @@
-"""Gradient estimators: score functions (the paper's two), regression, and two that start from gradients.
+"""Gradient estimators: score functions (the paper's two), regression, and two that use gradients of the log density.
 
-From draws ε and the values of the log density there to g, G and the lower bound, all in the frame (`base`). It may
-import `problem` and what is below. Begin with `score`, the paper's, then `regression`; `draws` makes the ε.
+An estimator takes draws ε and the values of the log density, and returns g, G and the lower bound, all in the frame
+(`base`). This package may import `problem` and lower layers. Begin with `score`, which has the paper's estimators,
+then `regression`; `draws` makes the ε.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ REGRESSION_LIMIT = 1000
 def resolve_estimator(
     estimator: str | Estimator, family: Family, num_draws: int | None, draws: str, has_gradient: bool
 ) -> Estimator:
-    """Return the estimator of that name; ``auto`` is the best that gradient and draws allow."""
+    """Return the estimator of that name.
+
+    ``auto`` is the gradient estimator if the problem has a gradient, else regression if the draws suffice, else h.
+    """
     if isinstance(estimator, Estimator):
         return estimator
     if isinstance(estimator, str) and estimator == "auto":

@@ -1,4 +1,4 @@
-"""What an estimator gets and gives: (ε, f) in, (g, G, lower bound) out, all in the frame."""
+"""The interface of an estimator: from draws ε and values to (g, G, lower bound), all in the frame."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mgvbp.problem.problem import Needs, Prior
 
 
 class Sample(NamedTuple):
-    """Draws and what was found there; eps is (S, d), the others (S,).
+    """Draws and their values; eps is (S, d), the others (S,).
 
-    Where the estimator asked for them, gradients (S, d) are those of log prior + log-likelihood, and squares (S, d)
-    the sums over the observations of squared gradients of the log-likelihood.
+    If the estimator needs them, gradients (S, d) are those of log prior + log-likelihood, and squares (S, d)
+    are the sums over the observations of squared gradients of the log-likelihood.
     """
 
     eps: Array
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
 
 
 class Control(NamedTuple):
-    """Control-variate constants per coordinate: of the mean (d,) and, for score functions, of the precision."""
+    """Control-variate constants per coordinate: for the mean (d,) and, for score functions, for the precision."""
 
     mean: Array
     precision: Array | None = None
@@ -58,11 +58,11 @@ class Estimator(ABC):
 
     @abstractmethod
     def estimate(self, q: Gaussian, prior: Prior | None, sample: Sample, control: Control | None) -> Estimate:
-        """Estimate the gradients at ``q``; ``control`` is what the previous iteration's estimate carried."""
+        """Estimate the gradients at ``q``; ``control`` is that of the previous iteration's estimate."""
 
     @abstractmethod
     def minimum_draws(self, family: Family, draws: str) -> int:
-        """The fewest draws of that kind that determine the estimate."""
+        """The fewest draws of the kind ``draws`` that determine the estimate."""
 
     @abstractmethod
     def default_draws(self, family: Family) -> int:

@@ -13,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 
 SOBOL_MAXDIM = 21201
-"""Dimensions for which SciPy has direction numbers (Joe and Kuo 2008)."""
+"""Largest dimension for which SciPy has direction numbers (Joe and Kuo 2008)."""
 
 Sampler = Callable[[np.random.Generator, int, int], Array]
 
@@ -31,12 +31,12 @@ def antithetic(rng: np.random.Generator, num_draws: int, dim: int) -> Array:
 
 def sobol(rng: np.random.Generator, num_draws: int, dim: int) -> Array:
     """A freshly scrambled Sobol sequence mapped by the normal quantile (what the authors' code draws)."""
-    from scipy.stats import qmc  # takes as long as all the rest of the import
+    from scipy.stats import qmc  # imported here because it takes as long as the whole rest of mgvbp
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The balance properties", UserWarning)
         uniforms = qmc.Sobol(dim, scramble=True, rng=rng).random(num_draws)
-    # scrambled points can be exactly 0; the sequence lives on a grid of 2⁻³⁰ and wider
+    # scrambled points are multiples of 2⁻³⁰ (or of a larger step) and can be exactly 0
     return np.asarray(ndtri(np.maximum(uniforms, 2.0**-32)))
 
 

@@ -5,9 +5,9 @@ r"""VOGN's curvature: squared per-example gradients in place of the Hessian.
     G = \tfrac12 L^{-1} \Bigl(P_0 + E\bigl[\textstyle\sum_i \operatorname{diag}(\nabla\log p(y_i|\theta))^2\bigr]\Bigr)
     L^{-\top} - \tfrac12 I ,
 
-with v as in `mgvbp.estimators.gradient` and the prior's precision :math:`P_0` exactly. The sum over the
-observations i is never negative, so that no step can lose positive definiteness. It is not the expected Hessian:
-where the model does not hold its optimum differs from that of the lower bound (Khan et al. 2018, Osawa et al. 2019).
+with v as in `mgvbp.estimators.gradient` and the exact precision :math:`P_0` of the prior. The sum over the
+observations i is never negative, so that no step can lose positive definiteness. It is not the expected Hessian: if
+the model is wrong, the fixed point differs from the optimum of the lower bound (Khan et al. 2018, Osawa et al. 2019).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EmpiricalFisher(Estimator):
         return Estimate(g, 0.5 * (curvature - 1.0), float(sample.h.mean()))
 
     def minimum_draws(self, family: Family, draws: str) -> int:
-        """Two, for a lower bound with some spread; also where the family is refused."""
+        """Two, for the spread of the lower bound; raises if the family is not diagonal."""
         if not isinstance(family, Diagonal):
             raise InvalidInputError(
                 f"the fisher estimator has squared gradients only, for family='diagonal'; got {family!r}"
@@ -49,10 +49,10 @@ class EmpiricalFisher(Estimator):
         return 2
 
     def default_draws(self, family: Family) -> int:
-        """As many as the paper's networks."""
+        """As many as for the paper's networks."""
         return 20
 
     def check_prior(self, prior: Prior | None) -> None:
-        """The prior's curvature must be known."""
+        """Raise unless the prior is Gaussian or None: its curvature must be known."""
         if prior is not None and not isinstance(prior, Gaussian):
             raise InvalidInputError("the fisher estimator needs a Gaussian prior, or none")

@@ -1,17 +1,17 @@
-r"""Gradients from gradients: reparametrised draws, and least squares for the curvature.
+r"""Gradients of the lower bound from gradients of the log density: reparametrised draws, and least squares.
 
 With :math:`\theta = \mu + L^{-\top}\varepsilon` the gradient of h in ε is
 
 .. math:: v = L^{-1} \nabla_\theta (\log p(\theta) + \log p(y|\theta)) + \varepsilon ,
 
-where the parameters of q in :math:`-\log q` are held fixed ("sticking the landing"): v vanishes, draw by draw, where q
+where the parameters of q in :math:`-\log q` are held fixed ("sticking the landing"): v is zero at every draw if q
 is the posterior. The whitened gradients are :math:`g = E[v]` and, by Stein's identity,
 :math:`G = -\tfrac12 E[\nabla v] = -\tfrac12 \operatorname{sym} E[v\varepsilon^\top]`.
 
-Where the draws determine it (S ≥ d + 2, in antithetic pairs 2d), v is regressed on 1 and ε,
-:math:`v \approx g + B\varepsilon` and :math:`G = -\tfrac12\operatorname{sym} B`: a quadratic log density is met
-exactly. With fewer draws :math:`E[(v - c)\varepsilon^\top]` is their average, without bias: c is the g of the
-previous iteration.
+If there are enough draws (S ≥ d + 2, in antithetic pairs 2d), v is regressed on 1 and ε,
+:math:`v \approx g + B\varepsilon` and :math:`G = -\tfrac12\operatorname{sym} B`, which is exact for a quadratic log
+density. With fewer draws :math:`E[(v - c)\varepsilon^\top]` is estimated by the average over the draws, where c is
+the g of the previous iteration, so that there is no bias.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Needs, Prior
 
 REGRESSION_UP_TO = 100
-"""Dimension up to which the default number of draws pays for a regression."""
+"""Largest dimension in which the default number of draws suffices for a regression."""
 ROWS = 2.0
-"""Draws (or pairs) per coefficient from which the control variate takes more noise away than it brings."""
+"""With this many draws (or pairs) per coefficient the control variate removes more noise than it adds."""
 SATURATED = 1e-8
-"""Share of a draw that the others do not determine below which they say nothing about it."""
+"""If 1 − leverage of a draw is below this, the other draws do not determine the coefficients, and the correction that
+leaves the draw out is not made."""
 EXACT = 1e-9
-"""Spread of what is left of h, relative to its own, that is round-off."""
+"""The fit is exact, but for round-off, if it leaves less than this share of the spread of h."""
 
 
 @dataclass(frozen=True)
 class Gradient(Estimator):
-    """Reparametrisation gradients, for log-likelihoods that come with theirs."""
+    """Reparametrisation gradients, for log-likelihoods that have gradients."""
 
     name = "gradient"
     needs: ClassVar[Needs] = "gradients"
@@ -55,11 +56,11 @@ class Gradient(Estimator):
         return Estimate(fit.g, family.from_dense(-0.25 * (fit.B + fit.B.T)), fit.bound)
 
     def minimum_draws(self, family: Family, draws: str) -> int:
-        """One, and one more for the spread of the lower bound."""
+        """Two: one determines the estimate, and the spread of the lower bound needs another."""
         return 2
 
     def default_draws(self, family: Family) -> int:
-        """Two per coefficient of the regression; in high dimension half a hundred, without one."""
+        """Two per coefficient of the regression; 50, without a regression, in high dimension."""
         return 2 * (family.dim + 2) if family.dim <= REGRESSION_UP_TO else 50
 
 
@@ -70,7 +71,7 @@ def slopes(q: Gaussian, sample: Sample) -> Array:
 
 
 class Linear(NamedTuple):
-    """``v ≈ g + B ε``, and the mean of h with what follows from that as its control variate."""
+    """``v ≈ g + B ε``, and the mean of h, for which the potential of ``g + B ε`` is the control variate."""
 
     g: Array
     B: Array
@@ -78,15 +79,16 @@ class Linear(NamedTuple):
 
 
 def regression(eps: Array, v: Array, h: Array) -> Linear | None:
-    r"""Least squares, or None where the draws do not determine the coefficients.
+    r"""Least squares, or None if the draws do not determine the coefficients.
 
-    The control variate is :math:`g^\top\varepsilon + \tfrac12(\varepsilon^\top B\varepsilon - \operatorname{tr} B)`, of
-    mean 0 for coefficients from other draws: each draw has those of all but itself (all but its pair, if they are
-    antithetic). Whether it is used must not depend on its values: with draws enough, or if the fit is exact.
+    The control variate is :math:`g^\top\varepsilon + \tfrac12(\varepsilon^\top B\varepsilon - \operatorname{tr} B)`.
+    It has mean 0 if the coefficients come from other draws. So its value at a draw uses the coefficients of all other
+    draws (if they are antithetic, of all other pairs). It is used if there are enough draws or if the fit is exact:
+    this decision must not depend on its values.
     """
     mean, half = v.mean(axis=0), len(eps) // 2
     if paired := len(eps) % 2 == 0 and np.array_equal(eps[:half], -eps[half:]):
-        # of a pair only the odd part of v depends on B, and only the even part of h has a mean
+        # in a pair, B depends only on the odd part of v, and the mean of h only on its even part
         eps, v, h = eps[:half], 0.5 * (v[:half] - v[half:]), 0.5 * (h[:half] + h[half:])
     Z = eps if paired else np.column_stack([eps, np.ones(len(eps))])
     if len(Z) < Z.shape[1]:
@@ -99,7 +101,7 @@ def regression(eps: Array, v: Array, h: Array) -> Linear | None:
     coefficients = solve_triangular(R, Q.T @ v)
     g, B = np.zeros(d) if paired else coefficients[d], coefficients[:d].T
     u = eps @ g + 0.5 * (np.einsum("si,si->s", eps @ B, eps) - B.trace())
-    # without draw i the coefficients are (ZᵀZ)⁻¹zᵢ rᵢᵀ / (1 − leverage) less
+    # leaving out draw i reduces the coefficients by (ZᵀZ)⁻¹zᵢ rᵢᵀ / (1 − leverage)
     influence, r = solve_triangular(R, Q.T).T, v - Q @ (Q.T @ v)
     own = 0.5 * (
         (r * eps).sum(axis=1) * (influence[:, :d] * eps).sum(axis=1) - (r * influence[:, :d]).sum(axis=1)

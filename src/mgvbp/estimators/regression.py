@@ -2,8 +2,8 @@ r"""Gradients by least squares: regress h on a quadratic in ε and read the grad
 
 With :math:`h \approx a + g^\top\varepsilon + \varepsilon^\top Q\,\varepsilon - \operatorname{tr} Q` the
 whitened gradients are g and :math:`G = -Q`, and the intercept a is the lower bound (the regressors have mean
-zero under q). A quadratic log density is met exactly by any draws that determine the coefficients; otherwise
-the noise is that of the residual, not of h.
+zero under q). For a quadratic log density the result is exact for any draws that determine the coefficients;
+otherwise the noise is that of the residual, not of h.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior
 
 FULL_QUADRATIC_FROM = 2.0
-"""Draws per monomial of the full quadratic from which diagonal and block families use all of it.
+"""Diagonal and block families use the full quadratic if there are this many draws per monomial of it.
 
-Two, because antithetic pairs determine it from somewhat fewer than two on.
+It is two, because antithetic pairs determine the full quadratic from somewhat fewer than two on.
 """
 
 FULL_QUADRATIC_UP_TO = 500
-"""Size of the full quadratic (d = 30) up to which the default number of draws pays for it in every family."""
+"""If the full quadratic has at most this many monomials (d = 30), the default number of draws suffices for it."""
 
 
 @dataclass(frozen=True)
 class Regression(Estimator):
     """Least squares on the monomials 1, ε_i, ε_i ε_j.
 
-    A diagonal or block family needs only its own monomials. Where there are enough draws (two per
-    coefficient) the full quadratic is fitted all the same and the family's part of it is kept: the cross
-    terms are then explained, not noise.
+    A diagonal or block family needs only its own monomials. If there are enough draws (two per coefficient), the full
+    quadratic is fitted nevertheless, and the family's part of it is kept: the cross terms are then explained and add
+    no noise.
     """
 
     name = "regression"
@@ -64,12 +64,12 @@ class Regression(Estimator):
         return Estimate(coefficients[1 : 1 + d], -family.from_pairs(quadratic), float(coefficients[0]))
 
     def minimum_draws(self, family: Family, draws: str) -> int:
-        """One per coefficient; antithetic pairs see an even monomial once."""
+        """One per coefficient; an antithetic pair gives one equation for the even monomials and one for the odd."""
         even = family.num_monomials - family.dim
         return max(2 * even, 2 * family.dim) if draws == "antithetic" else family.num_monomials
 
     def default_draws(self, family: Family) -> int:
-        """Two per coefficient, of the full quadratic while that is small."""
+        """Two per coefficient: of the full quadratic if that is small, else of the family's."""
         full = Full(family.dim).num_monomials
         return 2 * (full if full <= FULL_QUADRATIC_UP_TO else family.num_monomials)
 
@@ -87,6 +87,6 @@ def monomials(family: Family, eps: Array) -> Array:
 
 
 def _positions(family: Family) -> Indices:
-    """Where the family's pairs stand among the pairs of the full family."""
+    """The positions of the family's pairs among the pairs of the full family."""
     i, j = np.minimum(*family.pairs), np.maximum(*family.pairs)
     return np.asarray(i * family.dim - i * (i - 1) // 2 + (j - i))

@@ -1,7 +1,8 @@
 """Covariance structures (full, diagonal, block-diagonal), and the Gaussian that has one.
 
-It may import `core` only. Begin with `base`: a family says what the factor L of a precision looks like, and every
-operation on it is a formula of the frame. `gaussian` is a mean and such a factor: a prior, an iterate, a result.
+This package may import `core` only. Begin with `base`: a family says which entries the factor L of a precision has,
+and every operation on L is a formula of the frame. `gaussian` has a mean and such a factor: it is a prior, an iterate
+or a result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "Gaussian", "resolve_f
 
 
 def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None = None) -> Family:
-    """Return the family that ``family`` names, for ``dim`` parameters with these labels, if any."""
+    """Return the family that ``family`` names, for ``dim`` parameters; ``labels`` resolve blocks given by name."""
     if not isinstance(family, Family):
         name = one_of(family, ["full", "diagonal"], "family", " or a BlockDiagonal([...])")
         return Full(dim) if name == "full" else Diagonal(dim)

@@ -17,7 +17,7 @@ from mgvbp.families.partition import named_partition, names_of, partition
 from mgvbp.families.parts import parts_of, square
 
 SHOWN = 30
-"""Parameters up to which the blocks are written out."""
+"""Largest number of parameters for which the blocks are shown in full."""
 
 
 class BlockDiagonal(Family):
@@ -27,8 +27,8 @@ class BlockDiagonal(Family):
     ----------
     blocks : sequence of int, or sequence of sequences of int or str
         Sizes of consecutive blocks, or the parameter indices of each block. Blocks need not be
-        contiguous; together they must hold each of 0, ..., d-1 once. Or names, where the model has named
-        parameters: all of ``"beta"``, or one entry, ``"beta[0]"``.
+        contiguous; together they must hold each of 0, ..., d-1 once. For a model with named parameters, blocks can
+        also be lists of names: ``"beta"`` stands for all of its entries, ``"beta[0]"`` for one.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class BlockDiagonal(Family):
         self._parts = parts_of(self.blocks)
 
     def resolved(self, labels: Sequence[str] | None) -> BlockDiagonal:
-        """The blocks as indices, where they were given as names; ``labels`` are those of the parameters."""
+        """The same blocks by index, if they were given by name; ``labels`` are those of the parameters."""
         if self.names is None:
             return self
         if labels is None:
@@ -104,7 +104,7 @@ class BlockDiagonal(Family):
         return self._joined((operation(part.family, view) for part, view in parts), (self.dim,))
 
     def _joined(self, vectors: Iterable[Array], shape: tuple[int, ...]) -> Array:
-        """Vectors (d,) or (S, d) from those of the parts; a single part in order is returned as it is."""
+        """Vectors (d,) or (S, d) joined from those of the parts; that of a single part in order is not copied."""
         first = self._parts[0]
         if len(self._parts) == 1 and isinstance(first.where, slice):
             return next(iter(vectors))
@@ -212,7 +212,7 @@ class BlockDiagonal(Family):
 
     @cached_property
     def _places(self) -> tuple[Indices, Indices, Indices, Indices]:
-        """Of each parameter: its block, the block's size and start in a family array, its position there."""
+        """For each parameter: its block, the block's size and start in a family array, its position in the block."""
         sizes = np.array([len(block) for block in self.blocks])
         starts = np.cumsum(sizes**2) - sizes**2
         back = np.argsort(np.concatenate(self.blocks))

@@ -47,7 +47,7 @@ class Full(Family):
         i, j = np.triu_indices(self.dim)
         return i, j
 
-    # Rows of v are vectors, so v.T is the (d, S) matrix in Fortran order that BLAS wants.
+    # Rows of v are vectors, so v.T is the (d, S) matrix in Fortran order that BLAS needs.
 
     def from_frame(self, L: Array, v: Array) -> Array:
         return dtrsm(1.0, L, np.atleast_2d(v).T, lower=1, trans_a=1).T.reshape(v.shape)

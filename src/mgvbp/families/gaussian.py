@@ -31,7 +31,7 @@ class Gaussian:
     precision : float, or array_like of shape (d,) or (d, d)
         The inverse of the covariance.
     dim : int, optional
-        The dimension d, where no argument shows it.
+        The dimension d; needed if ``mean`` and the variance or precision are numbers.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class Gaussian:
         return self.family.covariance(self.factor)
 
     def covariance_of(self, entries: Sequence[int]) -> Array:
-        """The covariance of some entries of θ, (k, k), without making that of all."""
+        """The covariance of some entries of θ, (k, k), without forming the whole matrix."""
         unit = np.zeros((len(entries), self.dim))
         unit[np.arange(len(entries)), entries] = 1.0
-        rows = self.family.solve(self.factor, unit)  # L⁻¹ e_j: Σ_jk is the product of two of them
+        rows = self.family.solve(self.factor, unit)  # L⁻¹ e_j, whose inner products are the entries of Σ
         return rows @ rows.T
 
     @property
@@ -136,7 +136,7 @@ class Gaussian:
         return self.log_density_at(points)
 
     def log_density_at(self, theta: Array) -> Array:
-        """`log_density` without its checks, for draws of our own."""
+        """`log_density` without its checks, for draws that we made ourselves."""
         return self.log_density_in_frame(self.family.to_frame(self.factor, theta - self.mean))
 
     def grad_log_density(self, theta: Array) -> Array:
@@ -157,7 +157,7 @@ class Gaussian:
 
 
 def checked_factor(family: Family, kind: str, scale: Array, name: str = "") -> Array:
-    """The precision's factor for a variance or precision (``kind``) that a user gave as ``name``."""
+    """The precision's factor for a "variance" or "precision" (``kind``) that a user gave as the argument ``name``."""
     name = name or kind
     if scale.ndim == 2 and np.abs(scale - scale.T).max() > 1e-8 * np.abs(scale).max():
         raise NotPositiveDefiniteError(f"{name} is not symmetric")

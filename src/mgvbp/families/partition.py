@@ -1,4 +1,4 @@
-"""What a user may write as blocks: sizes, parameter indices or names; out come index arrays."""
+"""Turn blocks as the user gives them (sizes, parameter indices or names) into index arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mgvbp.families.base import Indices
 
 
 def names_of(blocks: object) -> list[list[str]] | None:
-    """``blocks`` as lists of names, if that is what they are."""
+    """``blocks`` as lists of names; None if they are not names."""
     if not isinstance(blocks, Sequence) or any(
         isinstance(b, str) or not isinstance(b, Sequence) for b in blocks
     ):
@@ -25,7 +25,7 @@ def names_of(blocks: object) -> list[list[str]] | None:
 
 
 def partition(blocks: Any) -> list[Indices]:
-    """The parameters of each block, (k,), from sizes or from indices."""
+    """The parameter indices of each block, (k,), from sizes or lists of indices."""
     if isinstance(blocks, list | tuple) and blocks and all(isinstance(name, str) for name in blocks):
         raise InvalidInputError(
             f"each block is a list of names: got {shortened(blocks)}, try {shortened([[name] for name in blocks])}"
@@ -59,7 +59,7 @@ def partition(blocks: Any) -> list[Indices]:
 
 
 def named_partition(names: list[list[str]], labels: Sequence[str]) -> list[list[int]]:
-    """The indices of each block of names, where the parameters have these labels."""
+    """The parameter indices of each block of names, for parameters with these labels."""
     indices: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
         for name in {label, label.partition("[")[0]}:

@@ -1,4 +1,4 @@
-"""Which blocks are worked on together: small ones of one size, if there are many, as a `Stack`; else one by one."""
+"""Group blocks for speed: many small blocks of one size form a `Stack`; other blocks are worked on one by one."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from mgvbp.families.full import Full
 from mgvbp.families.stack import Stack
 
 STACK_UP_TO = 32
-"""Size of a block up to which a stack can be faster than BLAS-3, one block after the other."""
+"""Largest size of a block for which a stack can be faster than BLAS-3, block by block."""
 STACK_FROM = 16
-"""Number of blocks of one size from which a stack is faster."""
+"""Smallest number of blocks of one size for which a stack is faster."""
 
 
 class Part(NamedTuple):
-    """Blocks that are worked on together: a stack of them, or a single one."""
+    """Blocks that are worked on together: a stack of blocks, or a single block."""
 
     family: Full | Stack
     blocks: Indices
-    """The parameters of each block, (B, k); of a single one, (k,)."""
+    """The parameters of each block, (B, k); for a single block, (k,)."""
     where: Indices | slice
-    """The same as one index of a vector."""
+    """All these parameters, as one index into a vector (d,)."""
     entries: Indices | slice
-    """Where the matrices stand in a family array."""
+    """The entries of the blocks' matrices, as one index into a family array."""
 
 
 def parts_of(blocks: list[Indices]) -> list[Part]:
-    """The blocks, those that make up a stack together."""
+    """The parts that the blocks form: stacks and single blocks."""
     starts = np.cumsum([0, *(len(block) ** 2 for block in blocks)])
     by_size: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
@@ -46,12 +46,12 @@ def parts_of(blocks: list[Indices]) -> list[Part]:
 
 
 def _as_slice(indices: Indices) -> Indices | slice:
-    """Indices in one row; a slice, which needs no copy, where they are consecutive."""
+    """The indices as one row, or as a slice, which needs no copy, if they are consecutive."""
     flat = indices.ravel()
     run = slice(int(flat[0]), int(flat[0]) + len(flat))
     return run if np.array_equal(flat, np.arange(run.start, run.stop)) else flat
 
 
 def square(blocks: Indices) -> tuple[Indices, Indices]:
-    """The index of the blocks (..., k, k) of a (d, d) matrix with these rows and columns, (..., k)."""
+    """The index into a (d, d) matrix of the blocks (..., k, k) with these rows and columns, (..., k)."""
     return blocks[..., :, None], blocks[..., None, :]

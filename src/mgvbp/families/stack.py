@@ -1,8 +1,8 @@
-"""Many small blocks of one size: each operation is one of NumPy's for all of them.
+"""Many small blocks of one size, on which each operation is one NumPy call for all blocks.
 
-The matrices are a stack (B, k, k), the vectors (S, B k) have the blocks' entries end to end. Solves go through the
-inverses of the triangles, which cost B k³/3 multiplications. For few or large blocks BLAS-3, block by block, is
-faster: `mgvbp.families.parts` chooses.
+The matrices are a stack (B, k, k); the vectors (S, B k) have the blocks' entries one behind the other. Solves
+multiply by the inverses of the triangles, which cost B k³/3 multiplications. For few or large blocks BLAS-3, block by
+block, is faster; `mgvbp.families.parts` chooses between the two.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Stack:
         return v.reshape(-1, self.count, self.size).swapaxes(0, 1)
 
     def _times(self, v: Array, T: Array) -> Array:
-        """The part of each row of ``v`` that is in a block, times the block's matrix."""
+        """Each row of ``v``, block by block, times the matrix of the block."""
         out = np.empty(v.shape)
         np.matmul(self._rows(v), T, out=self._rows(out))
         return out

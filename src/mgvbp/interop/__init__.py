@@ -1,8 +1,8 @@
 """Models written for another package, fitted as they are, under their own names.
 
-It may import `problem` and what is below; the other packages are imported when a model of theirs arrives. Begin
-with `model`, what all of them become; `jax_function` differentiates and compiles, `numpyro_model` and `pymc_model`
-translate names and constraints.
+This package may import `problem` and lower layers; a foreign package is imported when a model of it is given. Begin
+with `model`, the class that all of them become. `jax_function` differentiates and compiles; `numpyro_model` and
+`pymc_model` translate names and constraints.
 """
 
 from mgvbp.interop.jax_function import JaxLikelihood, from_jax

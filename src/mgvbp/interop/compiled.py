@@ -12,11 +12,12 @@ from mgvbp.core.optional import require
 from mgvbp.errors import EvaluationError, MgvbpError
 
 SIZES = (1024, 256, 64, 16)
-"""Draws in a block. JAX compiles once for each size it meets, and batches change theirs at every iteration."""
+"""Sizes of the blocks of draws. JAX compiles a function once for each size, and batches change their size at every
+iteration."""
 
 
 def compiled(function: Callable[..., Any]) -> Compiled:
-    """``function``, of one draw, as a function of any number of them."""
+    """``function``, which takes one draw, as a function of any number of draws."""
     require("jax", "jax")
     return Compiled(function)
 
@@ -24,27 +25,27 @@ def compiled(function: Callable[..., Any]) -> Compiled:
 class Compiled:
     """A function mapped over the leading axis of its first argument: NumPy arrays, or a dict of them, in and out.
 
-    Further arguments, data, are the same for all rows. They are no constants of what is compiled: other data need no
-    compilation, but for another number of them.
+    Further arguments are data, the same for all rows. They are not constants of the compiled function: other data
+    need a compilation only if their shapes or types differ.
 
-    The draws are taken in blocks of the `SIZES`, the last one filled up with zeros whose values are cut off: at most
-    five compilations whatever comes, 15 evaluations wasted, and the memory of 1,024 draws.
+    The draws are evaluated in blocks of the `SIZES`. The last block is filled up with zeros, whose values are cut
+    off. So there are at most five compilations, at most 15 wasted evaluations, and the memory is that of 1,024 draws.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._mapped: dict[Any, Callable[..., Any]] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:  # what is traced stays here
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickle leaves out the compiled functions
         return Compiled, (self._function,)
 
     def __call__(self, rows: Any, *data: Any) -> Any:
-        """What the function gives for each row."""
+        """The results of the function for each row."""
         jax = require("jax", "jax")
         leaves, arrays, parts = jax.tree.leaves(rows), [np.asarray(array) for array in data], []
         key = *(array.shape[1:] for array in leaves), *((array.shape, array.dtype) for array in arrays)
         number = len(leaves[0])
-        # the switch for 64 bits holds within this block alone, and is part of the key of JAX's cache
+        # the switch for 64 bits is local to this block, and JAX's cache distinguishes its values
         with jax.enable_x64(True):
             if key not in self._mapped:
                 row = jax.tree.map(lambda array: jax.ShapeDtypeStruct(array.shape[1:], float), rows)
@@ -60,11 +61,11 @@ class Compiled:
 def detached(function: Callable[..., Any], *like: Any) -> Callable[..., Any]:
     """``function`` as JAX traces it for such arguments, with copies of the arrays that it closes over.
 
-    JAX remembers what it made of a NumPy array by the array's identity, for as long as anything traced holds it: after
-    ours in 64 bits the user's own functions of 32 would fail.
+    JAX caches its version of a NumPy array by the array's identity, as long as a traced function holds the array.
+    Without copies, our 64-bit version would make the user's own 32-bit functions fail.
     """
     jax, core = require("jax", "jax"), require("jax.extend.core", "jax")
-    # of a function made here, with which JAX forgets the trace
+    # a new lambda is traced, so that JAX forgets the trace when the lambda is deleted
     traced, shapes = trace(lambda *arguments: function(*arguments), *like)
     copies = [np.array(c) if isinstance(c, np.ndarray) else c for c in traced.consts]
     flat = core.jaxpr_as_fun(core.ClosedJaxpr(traced.jaxpr, copies))
@@ -73,12 +74,12 @@ def detached(function: Callable[..., Any], *like: Any) -> Callable[..., Any]:
 
 
 def trace(function: Callable[..., Any], *like: Any) -> tuple[Any, Any]:
-    """JAX's trace of a function and the shapes of what it returns; where there is none, what to do."""
+    """JAX's trace of a function and the shapes of its results; if it cannot be traced, the error says what to do."""
     jax = require("jax", "jax")
     try:
         traced, shapes = jax.make_jaxpr(function, return_shape=True)(*like)
         if any(halved(constant) for constant in constants(traced)):
-            # what JAX remembers of these arrays may be from a use in 32 bits: rounded data, or a failure later on
+            # JAX may have cached these arrays in 32 bits: the data would be rounded, or a later call would fail
             del traced
             jax.clear_caches()
             traced, shapes = jax.make_jaxpr(function, return_shape=True)(*like)
@@ -93,7 +94,7 @@ def trace(function: Callable[..., Any], *like: Any) -> tuple[Any, Any]:
 
 
 def constants(closed: Any) -> Iterator[Any]:
-    """The arrays that a traced function, and those within it, have from elsewhere than their arguments."""
+    """The arrays that a traced function, and the functions within it, close over."""
     jax = require("jax", "jax")
     yield from closed.consts
     for equation in closed.eqns:
@@ -103,12 +104,12 @@ def constants(closed: Any) -> Iterator[Any]:
 
 
 def halved(constant: Any) -> bool:
-    """Whether it is a NumPy array that may have had 64 bits; JAX's own have what their owner gave them."""
+    """Whether this is a NumPy array of 32 bits that may have had 64; JAX arrays keep the type they were given."""
     return isinstance(constant, np.ndarray) and constant.dtype in (np.float32, np.int32, np.uint32)
 
 
 def advice(error: Exception) -> str:
-    """What to do about an error that JAX words for itself."""
+    """What to do about an error of JAX."""
     jax = require("jax", "jax")
     if isinstance(error, jax.errors.TracerArrayConversionError):
         return "write it with jax.numpy in place of numpy, or do without from_jax and grad='jax'"
@@ -121,9 +122,9 @@ def advice(error: Exception) -> str:
 
 
 def blocks(number: int) -> Iterator[tuple[int, int]]:
-    """Starts and sizes of blocks that cover ``number`` rows, largest first; one for no row, to show the shapes."""
+    """Starts and sizes of blocks that cover ``number`` rows, largest first; 0 rows get one, to show the shapes."""
     start = 0
-    if number == 1:  # steps along a line come one by one
+    if number == 1:  # a line search evaluates one draw at a time
         yield 0, 1
         return
     for size in SIZES:
@@ -135,5 +136,5 @@ def blocks(number: int) -> Iterator[tuple[int, int]]:
 
 
 def filled(block: Array, size: int) -> Array:
-    """``block`` with rows of zeros behind it, ``size`` rows in all."""
+    """``block``, followed by rows of zeros, with ``size`` rows in all."""
     return np.concatenate([block, np.zeros((size - len(block), *block.shape[1:]))])

@@ -16,13 +16,15 @@ from mgvbp.problem.model import Model
 
 
 class JaxLikelihood:
-    """A JAX function of θ as `mgvbp.fit` takes it, with its gradient; see `from_jax`.
+    """A JAX function of θ with its gradient, in the form that `mgvbp.fit` takes; see `from_jax`.
 
     Attributes
     ----------
     traced : callable
         The function of one draw, (d,) -> scalar, for other JAX code.
     """
+
+    vectorized = True  # it takes all draws at once, whatever its function took
 
     def __init__(self, traced: Callable[..., Any]) -> None:
         self.traced = traced
@@ -33,16 +35,16 @@ class JaxLikelihood:
 
     @cached_property
     def value_and_grad(self) -> Callable[..., tuple[Array, Array]]:
-        """Values (S,) and gradients (S, d) at the rows of θ (S, d), for data if the function is one of data too."""
+        """Values (S,) and gradients (S, d) at the rows of θ (S, d); data follow θ if the function takes them."""
         return compiled(require("jax", "jax").value_and_grad(self.traced))
 
     def __call__(self, theta: Array, *data: Any) -> Array:
-        """The values at the rows of θ, (S, d) -> (S,), for data if the function is one of data too."""
+        """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
         return self._values(theta, *data)
 
 
 class JaxModel(JaxLikelihood):
-    """A `Model` whose function is one of JAX: a function of θ, with its gradient, that knows the names.
+    """A `Model` whose function is written in JAX, as a function of θ with its gradient and its parameters' names.
 
     Raises
     ------
@@ -71,9 +73,9 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
     function : callable
         A JAX function of one draw, (d,) -> scalar; with ``vectorized=True`` of all draws, (S, d) -> (S,).
         It is compiled for float64, whatever JAX's global switch says, and the switch stays as it is.
-        For `mgvbp.Minibatches` it takes arrays of data besides, of which it sums over the rows.
-        Or a `mgvbp.Model` whose function is one of JAX, of the values of one draw or of all; its constraints are
-        those on single numbers, `Ordered` and `Simplex`.
+        For `mgvbp.Minibatches` it also takes arrays of data, and returns the sum over their rows.
+        It can also be a `mgvbp.Model` whose function is written in JAX and takes the values of one draw, or of all;
+        its constraints must be `Ordered`, `Simplex` or constraints on single numbers.
     vectorized : bool
 
     Examples

@@ -1,4 +1,4 @@
-"""What an adapted model looks like from here: a log density of θ, and the names and values that θ stands for."""
+"""The class that models of other packages become: a log density of θ, with the names and values behind θ."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from mgvbp.problem.parameters import indexed, slices_of
 class ForeignParameters:
     """Names and shapes of the parameters of another package's model, with that model's own transforms.
 
-    It has the names, slices and maps of `mgvbp.Parameters`, but no transform of its own: a constraint may depend
-    on other parameters here, as in ``Uniform(0, width)`` with a random width.
+    It has the names, slices and maps of `mgvbp.Parameters`, but no transforms of its own, since a constraint may
+    depend on other parameters, as in ``Uniform(0, width)`` with a random width.
 
     Parameters
     ----------
     shapes : mapping of str to tuple
-        Of each name's value, in the order of θ.
+        The shape of each name's value, in the order of θ.
     unconstrained_shapes : mapping of str to tuple
-        Of the same as they lie in θ, in C order.
+        The shape of each name's unconstrained numbers, which lie in θ in C order.
     to_values : callable
-        (S, d) -> {name: (S, *shape)}; may hold further, derived names.
+        (S, d) -> {name: (S, *shape)}; the result may have further names of derived values.
     to_theta : callable
-        {name: (S, *shape)} -> (S, d), its inverse; anything outside the support.
+        {name: (S, *shape)} -> (S, d), the inverse of ``to_values``; outside the support it may return anything.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -57,7 +57,7 @@ class ForeignParameters:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A label for each number in θ: the entry of the same place, or its position if the shapes differ."""
+        """A label for each number in θ: the index of the entry it stands for, or a position if the shapes differ."""
         return tuple(
             label
             for name, shape in self.unconstrained_shapes.items()
@@ -65,9 +65,9 @@ class ForeignParameters:
         )
 
     def constrain(self, theta: ArrayLike) -> dict[str, Array]:
-        """Values (S, *shape) of the names and of what the model derives from them, at the rows of ``theta``.
+        """Values (S, *shape) of the names and of derived quantities of the model, at the rows of ``theta`` (S, d).
 
-        A single θ (d,) gives values without the S.
+        For a single θ (d,) the values have no leading axis.
         """
         points = as_floats(theta, "theta")
         if points.ndim == 1:
@@ -76,9 +76,9 @@ class ForeignParameters:
         return {name: values[name] for name in dict.fromkeys([*self.names, *values])}
 
     def unconstrain(self, values: Mapping[str, ArrayLike]) -> Array:
-        """The θ (d,) of one value for each name, or the (S, d) of values that all have a leading axis S.
+        """The θ (d,) for one value of each name, or (S, d) for values that all have a leading axis of length S.
 
-        Derived values, as `constrain` gives them, may be there and are not looked at.
+        ``values`` may contain derived values, as `constrain` returns them; they are ignored.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class ForeignParameters:
         return theta[0] if single else theta
 
     def _inverse(self, arrays: dict[str, Array]) -> Array:
-        # outside the support the inverses of the packages give NaN, an infinity or the θ of another value
+        # outside the support the inverses of other packages return nan, an infinity or the θ of another value
         theta = self.to_theta(arrays)
         finite = np.isfinite(theta)
         back = self.to_values(np.where(finite, theta, 0.0))

@@ -23,8 +23,8 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
     model : callable
         A function with NumPyro's primitives, whose latent sites are all continuous.
     *args, **kwargs
-        What the model is called with: the data. They become constants of the compiled functions. Prefer them to
-        global variables, of which JAX may have kept a float32 version for another function.
+        The arguments of the model: the data. They become constants of the compiled functions. Prefer them to
+        global variables, of which JAX may have cached a float32 version for another function.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
     if not callable(model):
         raise InvalidTypeError(f"model must be a function with NumPyro's primitives; got {model!r}")
 
-    # JAX remembers by identity what it made of a NumPy array, and fails if that was for its 32 bits
+    # JAX caches its version of a NumPy array by identity, and a cached 32-bit version would make it fail: make copies
     args, kwargs = jax.tree.map(copied, (args, kwargs))
 
     def trace(**substitution: Any) -> dict[str, Any]:
@@ -66,21 +66,21 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         return dict(handlers.trace(fixed).get_trace(*args, **kwargs))
 
     def unconstrained(values: dict[str, Any]) -> dict[str, Any]:
-        # a trace at the values: the support of one site may depend on the value of another
+        # the model is traced at the values, since the support of one site may depend on the value of another
         sites = trace(data=values)
         return {name: bijection(sites[name]["fn"].support).inv(values[name]) for name in values}
 
     names: list[str] = []
 
     def layout() -> list[tuple[Any, Any]]:
-        # NumPyro's own first values, which improper priors have too
+        # NumPyro's own initial values exist for improper priors too
         sites = trace(substitute_fn=infer.init_to_uniform)
         names.extend(latent(sites))
         first = {name: sites[name]["value"] for name in names}
         return list(zip(first.values(), unconstrained(first).values(), strict=True))
 
     with jax.enable_x64(True):
-        # shapes are all that is needed: abstract values spare the seconds that JAX takes to run a model op by op
+        # only shapes are needed: abstract values save the seconds that JAX takes to run a model step by step
         found = jax.eval_shape(layout)
     layouts = dict(zip(names, found, strict=True))
     shapes = {name: tuple(value.shape) for name, (value, _) in layouts.items()}
@@ -105,12 +105,12 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
 
 
 def copied(data: Any) -> Any:
-    """A copy of an array; anything else as it is."""
+    """A copy of an array; other objects are returned as they are."""
     return data.copy() if isinstance(data, np.ndarray) else data
 
 
 def latent(sites: dict[str, Any]) -> list[str]:
-    """The names of the latent sites, in the order of the model, if a density can be made of all sites."""
+    """The names of the latent sites, in the order of the model; raise if some site has no density that we can use."""
     names = []
     for name, site in sites.items():
         if site["type"] == "plate" and site["args"][1] not in (None, site["args"][0]):

@@ -23,14 +23,14 @@ def from_pymc(model: Any, /) -> ForeignModel:
     Parameters
     ----------
     model : pymc.Model
-        All its free variables are continuous.
+        A model whose free variables are all continuous.
 
     Returns
     -------
     ForeignModel
         The log density of the unconstrained values of the free variables, in the order of the model.
         `ForeignParameters.constrain` also gives the model's ``pm.Deterministic`` variables. Each function is compiled
-        when it is first called, and sees what ``pm.set_data`` changes later.
+        when it is first called, and uses the data that ``pm.set_data`` sets later.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
     def constrained() -> tuple[list[str], Function]:
         graphs = model.replace_rvs_by_values([*variables, *model.deterministics])
         named = dict(zip([*names, *(d.name for d in model.deterministics)], graphs, strict=True))
-        # a deterministic variable that is made of data alone has no draws
+        # a deterministic variable that depends on data alone has no draws
         named = {name: graph for name, graph in named.items() if depends(graph, values)}
         return list(named), over_draws(values, list(named.values()))
 
@@ -103,7 +103,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
 
 
 def free_variables(model: Any) -> list[Any]:
-    """The model's free variables, if they are continuous."""
+    """The model's free variables; raise if one is discrete or there are none."""
     variables = list(model.free_RVs)
     for variable in variables:
         if not variable.dtype.startswith("float"):
@@ -119,19 +119,19 @@ def free_variables(model: Any) -> list[Any]:
 def without_checks(graph: Any) -> Any:
     """The graph of a log density that is −inf where PyMC's checks of parameters would raise.
 
-    PyMC's samplers do the same. Here it has to be done to the graph of a single draw: in one of many draws the checks
-    are of all of them together, and one bad draw would spoil the others.
+    PyMC's samplers do the same. It has to be done in the graph of a single draw: in a graph of many draws a check is
+    made of all draws together, and one bad draw would spoil the others.
     """
     rewriting = require("pytensor.graph.rewriting.utils", "pymc")
     return rewriting.rewrite_graph(graph, include=("canonicalize", "local_check_parameter_to_ninf_switch"))
 
 
 def over_draws(inputs: list[Any], outputs: list[Any]) -> Function:
-    """A compiled function: a leading axis for the draws at each of the ``inputs`` and of the ``outputs``."""
+    """A compiled function whose ``inputs`` and ``outputs`` have a leading axis for the draws."""
     replace, compiler = require("pytensor.graph.replace", "pymc"), require("pytensor", "pymc")
     rows = [given.type.clone(shape=(None, *given.type.shape))() for given in inputs]
     graphs = replace.vectorize_graph(outputs, dict(zip(inputs, rows, strict=True)))
-    # not every output needs every input; PyTensor may be set to float32, draws are float64
+    # not every output needs every input; draws are float64, even if PyTensor is set to float32
     compiled = compiler.function(rows, graphs, on_unused_input="ignore", allow_input_downcast=True)
     return cast(Function, compiled)
 

@@ -1,4 +1,4 @@
-"""Named parameters in JAX: the constrained values of one draw of θ, for functions that JAX traces."""
+"""The constrained values of one draw of θ as a function that JAX can trace."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def traced_constrain(parameters: Parameters) -> Callable[[Any], dict[str, Any]]:
     Raises
     ------
     InvalidInputError
-        One of the constraints is not known here.
+        One of the constraints is not written in JAX.
     """
     for name, transform in parameters.transforms.items():
-        if type(transform) not in KNOWN:  # one of a subclass may be another
+        if type(transform) not in KNOWN:  # a subclass may have another formula
             raise InvalidInputError(
                 f"{name} has the constraint {transform!r}, which is not written in JAX; {ADVICE}"
             )
@@ -48,7 +48,7 @@ def traced_constrain(parameters: Parameters) -> Callable[[Any], dict[str, Any]]:
 
 
 def traced(transform: Transform, x: Any) -> Any:
-    """The constrained value of ``x`` (size,), flat, by the formulas in `mgvbp.transforms`."""
+    """The constrained value of ``x`` (size,) as a flat array, by the formulas in `mgvbp.transforms`."""
     jax, jnp = require("jax", "jax"), require("jax.numpy", "jax")
     match transform:
         case Real():

@@ -1,7 +1,8 @@
-"""Optimisation methods: one file each, applied to the same frame; `optimizer` runs them by ask and tell.
+"""Optimisation methods, one file each, applied to the same frame; `optimizer` runs them by ask and tell.
 
-It may import `estimators`, `problem` and what is below, and never calls the user's function. Begin with `base` and
-`mgvbp`, the paper's Algorithm 1 as one overridable function; the other methods differ from it in a line or two.
+This package may import `estimators`, `problem` and lower layers. It never calls the user's function. Begin with
+`base` and `mgvbp`, the paper's Algorithm 1 as one overridable function; the other methods differ from it in a line or
+two.
 """
 
 from __future__ import annotations

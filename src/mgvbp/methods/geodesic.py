@@ -16,9 +16,9 @@ class Geodesic(Method):
     .. math::
         P^+ = L \exp(\beta M) L^\top
 
-    The same for the precision as for the covariance: :math:`\Sigma^+ = L^{-\top}\exp(-\beta M)L^{-1}`. MGVBP
-    and MGVB agree with it to second order in β, and with each other to third. It costs an eigendecomposition
-    a step. The parameters are those of `Method`.
+    The geodesic is the same for the precision as for the covariance:
+    :math:`\Sigma^+ = L^{-\top}\exp(-\beta M)L^{-1}`. MGVBP and MGVB agree with it to second order in β, and with each
+    other to third. It costs an eigendecomposition per step. The parameters are those of `Method`.
     """
 
     def scaling(self, family: Family, M: Array, beta: float) -> Array:

@@ -35,5 +35,5 @@ class MGVB(Method):
         return family.conjugate_inverse(K, M)
 
     def natural_gradient(self, family: Family, L: Array, G: Array) -> Array:
-        """``Σ∇_ΣΣ = −L⁻ᵀ G L⁻¹`` (its norm is what counts)."""
+        """``Σ∇_ΣΣ = −L⁻ᵀ G L⁻¹``, returned without its sign, since only its norm is used."""
         return family.covariance_tangent(L, G)

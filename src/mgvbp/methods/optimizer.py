@@ -30,11 +30,11 @@ from mgvbp.problem.problem import (
 )
 
 STREAM = 0x6D677662
-"""Last word of every seed of ours, so that a user's ``default_rng(seed)`` draws something else."""
+"""Last word of all our seeds, so that a user's own ``default_rng(seed)`` gives other draws."""
 
 
 class Frame(NamedTuple):
-    """Where a method is: mean (d,), factor L (family array) and their momenta (None at the start)."""
+    """The iterate of a method: mean (d,), factor L (family array) and their momenta (None at the start)."""
 
     mean: Array
     factor: Array
@@ -51,19 +51,19 @@ class Step(NamedTuple):
 
 
 class Stepper(Protocol):
-    """What the optimiser asks of a method."""
+    """What the optimiser needs of a method."""
 
     def step(self, family: Family, frame: Frame, estimate: Estimate, t: int) -> Step:
         """Take step ``t`` from ``frame``."""
 
     @property
     def estimator(self) -> str:
-        """The name of the estimator that goes with it where none is chosen."""
+        """The name of the estimator that is used if the user chooses none."""
 
 
 @dataclass(frozen=True)
 class State:
-    """All that a run needs to go on; immutable, and a pickled copy goes on bit for bit.
+    """All that a run needs to go on. It is immutable, and a run continues from a pickled copy bit for bit.
 
     The draws of an iteration are a function of ``key`` and ``iteration``, so no generator is kept.
     """
@@ -101,8 +101,8 @@ class Optimizer:
     ----------
     method : Method
     target : int, Gaussian or Problem
-        The number of parameters (the values told are then those of the whole log density), a Gaussian prior
-        (they are those of the log-likelihood), or a `Problem`, whose function is not called here.
+        With a number of parameters, `tell` takes values of the whole log density. With a Gaussian prior, it takes
+        values of the log-likelihood. The function of a `Problem` is not called here.
     family : {"full", "diagonal"} or BlockDiagonal
     estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
     draws : {"auto", "mc", "antithetic", "sobol"}
@@ -111,10 +111,10 @@ class Optimizer:
     initial_mean : array_like of shape (d,), optional
         Where to start; by default the prior's mean, or 0.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
-        Variance to start with (1); of a matrix the entries of the family are used.
+        Variance to start with, 1 by default; only the family's entries of a matrix are used.
     rng : int or numpy.random.Generator
     state : State, optional
-        Continue from here instead.
+        Continue from this state instead.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class Optimizer:
             )
         t = self.state.iteration + 1
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows ends in a DivergenceError
+            with np.errstate(over="ignore", invalid="ignore"):  # an overflow ends in a DivergenceError
                 estimate = self.estimator.estimate(q, self.prior, sample, self.state.control)
                 frame, step_size, reductions = self.method.step(self.family, self.state.frame, estimate, t)
         except DivergenceError as error:

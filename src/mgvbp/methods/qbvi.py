@@ -18,19 +18,19 @@ class QBVI(Method):
         \mu^+ = \mu + \beta\, \Sigma^+ \nabla_\mu .
 
     The exact natural gradient of the precision is :math:`2 L G L^\top`, hence ``precision_scale=2`` here.
-    The step is of first order and the new precision need not be positive definite: where it is not, the step
-    is halved, counted (`Trace.reductions`) and reported. Natural parameters are a flat space: momentum is
-    averaged there as it is, without transport. The other parameters are those of `Method`.
+    The step is of first order, so that the new precision need not be positive definite. If it is not, the step
+    is halved, counted (`Trace.reductions`) and reported. The space of natural parameters is flat, so that momentum is
+    averaged in it without transport. The other parameters are those of `Method`.
     """
 
     precision_scale: float = 2.0
 
     def scaling(self, family: Family, M: Array, beta: float) -> Array:
-        """``K Kᵀ = I + βM``; raises `NotPositiveDefiniteError` where that is lost."""
+        """``K Kᵀ = I + βM``; raises `NotPositiveDefiniteError` if this is not positive definite."""
         return family.cholesky(family.shift(beta * M, 1.0))
 
     def transport(self, family: Family, K: Array, M: Array) -> Array:
-        """``K⁻¹ M K⁻ᵀ``: the same matrix, seen in the new frame."""
+        """``K⁻¹ M K⁻ᵀ``: the same matrix in the new frame."""
         return family.whiten(K, M)
 
     def mean_direction(self, family: Family, L: Array, g: Array) -> Array:

@@ -28,18 +28,18 @@ class VOGN(QBVI):
 
     With N observations, :math:`P = N(s + \tilde\delta)` and :math:`P_0 = N\tilde\delta` this is the published form
     :math:`s \leftarrow (1-\beta_2)s + \beta_2\hat h`, :math:`\mu \leftarrow \mu - \alpha\, m/(s+\tilde\delta)` at
-    temperature 1, without damping, if draws are antithetic; with plain ones :math:`\nabla_\mu` has the same mean and
-    less noise ("sticking the landing"). It is `QBVI` with the estimator ``"fisher"``, another step for the
+    temperature 1, without damping, if draws are antithetic. With plain draws :math:`\nabla_\mu` has the same mean and
+    less noise ("sticking the landing"). VOGN is `QBVI` with the estimator ``"fisher"``, another step for the
     precision, and a momentum that is summed, not averaged. With ``estimator="gradient"`` the curvature is the
-    expected Hessian instead (variational online Newton). A fit returns the last iterate: the fixed point is not the
-    maximum of the lower bound where squared gradients differ from the Hessian.
+    expected Hessian instead (variational online Newton). A fit returns the last iterate, since the fixed point is not
+    the maximum of the lower bound if squared gradients differ from the Hessian.
 
     Parameters
     ----------
     step_size : float, or callable of the iteration
         α, the learning rate of the mean.
     momentum : float
-        β₁.
+        β₁, the weight of the past direction.
     curvature_step : float
         β₂, at most 1: the weight of the new curvature.
     decay_after, window, patience, max_iterations
@@ -63,7 +63,7 @@ class VOGN(QBVI):
 
     @property
     def estimator(self) -> str:
-        """Squared per-example gradients."""
+        """The estimator by default: squared per-example gradients."""
         return "fisher"
 
     def step(self, family: Family, frame: Frame, estimate: Estimate, t: int) -> Step:

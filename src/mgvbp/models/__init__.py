@@ -11,7 +11,6 @@ from mgvbp.models.counts import NegativeBinomialRegression, PoissonRegression
 from mgvbp.models.har import HAR, lagged_means
 from mgvbp.models.har import LAGS as LAGS
 from mgvbp.models.har import NAMES as NAMES
-from mgvbp.models.linear import HALF_LOG_2PI as HALF_LOG_2PI
 from mgvbp.models.linear import LinearRegression, StudentRegression
 from mgvbp.models.logistic import LogisticRegression
 from mgvbp.models.multinomial import MultinomialRegression

@@ -16,9 +16,9 @@ from mgvbp.families.gaussian import frozen
 from mgvbp.problem.parameters import Parameters
 
 BLOCK = 2**17
-"""Numbers (draws × rows) that are worked on at once: 1 MB an array, of which a few stay in cache."""
+"""The numbers (draws × rows) of a block: 1 MB an array, so that a few arrays stay in cache."""
 DRAWS = 256
-"""Draws of a block, where there are more."""
+"""The most draws of a block."""
 
 
 class RegressionModel(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,16 +84,14 @@ class PoissonRegression(CountRegression):
     array([[25.]])
     """
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        names: Sequence[str] | None = None,
-        exposure: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(X, y, names, exposure)
-        self._sums = self._design.T @ self.y
-        self._constant = gammaln(self.y + 1.0).sum()
+    @cached_property
+    def _sums(self) -> Array:
+        """``Σ y_i x_i``, and ``Σ y_i log(exposure_i)`` last."""
+        return np.asarray(self._design.T @ self.y)
+
+    @cached_property
+    def _constant(self) -> float:
+        return float(gammaln(self.y + 1.0).sum())
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]))

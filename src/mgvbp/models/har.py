@@ -14,8 +14,9 @@ from mgvbp.models.base import checked_design
 from mgvbp.models.linear import LinearRegression
 
 LAGS = (1, 5, 22)
-"""Trading days of a day, a week and a month."""
+"""The numbers of trading days in a day, a week and a month."""
 NAMES = ("intercept", "daily", "weekly", "monthly")
+"""The columns of the regression."""
 
 
 class HAR(LinearRegression):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,11 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln
 
 from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import LOG_2PI
 from mgvbp.models.base import RegressionModel, checked_response
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import LowerBound, Positive, Real
-
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class LeastSquares:
@@ -68,13 +66,13 @@ class LinearRegression(RegressionModel):
         # where exp(−2ψ) overflows the likelihood is zero
         with np.errstate(over="ignore", invalid="ignore"):
             squares = self._squares(theta[:, :-1]) * np.exp(-2.0 * psi)
-        return np.asarray(-0.5 * squares - len(self.y) * (psi + HALF_LOG_2PI))
+        return np.asarray(-0.5 * squares - len(self.y) * (psi + 0.5 * LOG_2PI))
 
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
         psi = theta[:, -1:]
         with np.errstate(over="ignore", invalid="ignore"):
             standardised = (y - theta[:, :-1] @ X.T) * np.exp(-psi)
-            return np.asarray(-0.5 * standardised**2 - psi - HALF_LOG_2PI)
+            return np.asarray(-0.5 * standardised**2 - psi - 0.5 * LOG_2PI)
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(theta[:, :-1] @ X.T)

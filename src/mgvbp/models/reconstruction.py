@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from mgvbp.core.checks import as_generator, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
+from mgvbp.families.gaussian import LOG_2PI
 from mgvbp.models.base import RegressionModel, checked_response
-from mgvbp.models.linear import HALF_LOG_2PI, LeastSquares
+from mgvbp.models.linear import LeastSquares
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Real
 
@@ -93,11 +94,11 @@ class Reconstruction(RegressionModel):
         if not self.squared:
             return super()._log_likelihood(theta)
         squares = self._squares(coefficients(theta)) / self.sigma**2
-        return np.asarray(-0.5 * squares - len(self.y) * (np.log(self.sigma) + HALF_LOG_2PI))
+        return np.asarray(-0.5 * squares - len(self.y) * (np.log(self.sigma) + 0.5 * LOG_2PI))
 
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
         standardised = (y - self._predictive(theta, X)) / self.sigma
-        return np.asarray(-0.5 * standardised**2 - np.log(self.sigma) - HALF_LOG_2PI)
+        return np.asarray(-0.5 * standardised**2 - np.log(self.sigma) - 0.5 * LOG_2PI)
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return regression_function(theta, X, self.squared)

@@ -14,7 +14,7 @@ from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 
 LAZY = ("shape", "dtype", "__getitem__", "__len__")
-"""What rows must have to stay what they are until a block of them is needed."""
+"""Rows that have all of these are not copied to an array: blocks of them are read when they are needed."""
 
 
 def as_rows(X: Any) -> Any:
@@ -41,12 +41,21 @@ def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def whole(value: Any, name: str) -> Any:
-    """``value``, unless some of its entries are not there."""
+    """``value``, unless it is sparse or masked, and so has entries that are not there."""
     if issparse(value):
         raise InvalidTypeError(f"{name} is sparse; expected a dense array: {name}.toarray() makes one")
     if np.ma.isMaskedArray(value):
         raise InvalidTypeError(f"{name} is a masked array: leave the masked rows out, or fill them in")
     return value
+
+
+def refuse_nan(values: Array, rows: int, what: str) -> None:
+    """Complain of NaN in predictions; ``rows`` is the axis that counts the rows of X."""
+    others = tuple(axis for axis in range(values.ndim) if axis != rows)
+    if lost := int(np.isnan(values).any(axis=others).sum()):
+        raise InvalidInputError(
+            f"the {what} of {lost} rows are NaN: X or draws of the weights were out of range"
+        )
 
 
 def draws_of(posterior: Any, num_draws: int, rng: int | np.random.Generator | None) -> Array:

@@ -21,7 +21,9 @@ from mgvbp.problem import Parameters
 from mgvbp.transforms import Elementwise, Real
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
+"""The precisions that a network may compute in."""
 Shapes = Mapping[str, tuple[int, ...] | Elementwise]
+"""The shape of each of the weights by name; or the constraint under which the network puts it."""
 Rows = np.ndarray[Any, Any]
 NON_FINITE = "X has non-finite entries"
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 DRAWS = 64
-"""Draws of a block, at most."""
+"""The most draws of a block."""
 PAIRS = 2**14
-"""Draws × rows of a block: what a network makes of them stays near the cache."""
+"""The most draws × rows of a block, so that the outputs of a small network stay in or near the cache."""
 DERIVATIVES = 2**20
-"""Draws × rows × weights of a block with per-example gradients: 4 MB an array in single precision."""
+"""The most draws × rows × weights of a block with per-example gradients: 4 MB an array in single precision."""
 
 
 def blocks(number: int, most: int) -> Iterator[tuple[slice, int]]:

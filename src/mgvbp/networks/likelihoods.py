@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core import Array, as_floats, positive_number
 from mgvbp.errors import InvalidInputError
+from mgvbp.families import LOG_2PI
 from mgvbp.networks.normal_prediction import NormalPrediction
 from mgvbp.networks.prediction import Prediction, checked_labels
 from mgvbp.transforms import Elementwise, Positive
@@ -96,7 +97,7 @@ class Normal(Likelihood):
             log_sigma, scale = theta["sigma"], xp.exp(-theta["sigma"])
         else:
             log_sigma, scale = math.log(self.sigma), 1.0 / self.sigma
-        return -0.5 * ((y - outputs[..., 0]) * scale) ** 2 - log_sigma - 0.5 * math.log(2.0 * math.pi)
+        return -0.5 * ((y - outputs[..., 0]) * scale) ** 2 - log_sigma - 0.5 * LOG_2PI
 
     def checked(self, y: ArrayLike, n: int, num_outputs: int) -> np.ndarray[Any, Any]:
         if num_outputs != 1:

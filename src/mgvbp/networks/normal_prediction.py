@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import LOG_2PI
-from mgvbp.networks.arrays import as_array
+from mgvbp.networks.arrays import as_array, refuse_nan
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,7 @@ class NormalPrediction:
         truth = as_floats(as_array(y, "y"), "y")
         if truth.shape != self.means.shape[1:]:
             raise InvalidInputError(f"y has shape {truth.shape}; expected {self.means.shape[1:]}")
-        if lost := int(np.isnan(self.means).any(axis=0).sum()):
-            raise InvalidInputError(
-                f"the means of {lost} rows are NaN: X or draws of the weights were out of range"
-            )
+        refuse_nan(self.means, 1, "means")
         errors = (truth - self.means) / self.sigma[:, None]
         densities = -0.5 * errors**2 - np.log(self.sigma)[:, None] - 0.5 * LOG_2PI
         return NormalScores(

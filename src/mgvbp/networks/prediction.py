@@ -12,7 +12,7 @@ from scipy.special import log_softmax, logsumexp, xlogy
 
 from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.networks.arrays import as_array
+from mgvbp.networks.arrays import as_array, refuse_nan
 from mgvbp.plots.canvas import BAND, GREY, LINE, finished, one_axes, private_figure
 
 if TYPE_CHECKING:
@@ -161,10 +161,7 @@ class Prediction:
         return Reliability(np.linspace(0.0, 1.0, number + 1), count, *means)
 
     def _truth(self, y: ArrayLike) -> Labels:
-        if lost := int(np.isnan(self.log_probabilities).any(axis=1).sum()):
-            raise InvalidInputError(
-                f"the probabilities of {lost} rows are NaN: X or draws of the weights were out of range"
-            )
+        refuse_nan(self.log_probabilities, 0, "probabilities")
         return checked_labels(y, *self.log_probabilities.shape)
 
     def plot_reliability(self, y: ArrayLike, ax: Axes | None = None, bins: int = 10) -> Axes:

@@ -1,7 +1,8 @@
 """The paper's experiments: what to run, the numbers to compare with, and the report.
 
-A user of the library like any other: it sees public names only. Begin with `command`, which runs experiments, and
-`spec`, what an experiment is: cells to run, tables and figures to make. One module or package an experiment.
+The package is a user of the library like any other: it sees public names only. Begin with `spec`, which says what an
+experiment is (cells to run, tables and figures to make), and `command`, which runs experiments. Each experiment is a
+module or a package of its name.
 """
 
 from mgvbp.paper.command import EXPERIMENTS, ON_FILES, reproduce

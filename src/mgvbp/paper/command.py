@@ -27,24 +27,22 @@ EXPERIMENTS = {
     "starts": "Starting values",
     "runtime": "Running times",
 }
-"""By name, in the order of the paper. Each is the ``EXPERIMENT`` of the module of its name."""
+"""Titles by name, in the order of the paper. Each experiment is the ``EXPERIMENT`` of the module of its name."""
 ON_FILES = "lob"
 """The experiment that takes files of data in place of its simulated ones."""
 NEEDED = ("emcee", "matplotlib")
-"""Packages of the extra ``experiments`` without which a run would break off late; data sets ask for theirs."""
+"""Packages without which a run would break off late. They come with the extra ``experiments``."""
 
 
 def load(name: str) -> Experiment:
-    """The experiment of this name."""
-    module = import_module(f"mgvbp.paper.{name}")
-    found: Experiment = module.EXPERIMENT
+    """The experiment with this name."""
+    found: Experiment = import_module(f"mgvbp.paper.{name}").EXPERIMENT
     return found
 
 
 def load_on(data: Path) -> Experiment:
     """The experiment `ON_FILES`, on the files in a directory."""
-    module = import_module(f"mgvbp.paper.{ON_FILES}")
-    found: Experiment = module.EXPERIMENT.on(data)
+    found: Experiment = import_module(f"mgvbp.paper.{ON_FILES}").EXPERIMENT.on(data)
     return found
 
 
@@ -58,23 +56,23 @@ def reproduce(
     command: str,
     data: Path | None = None,
 ) -> int:
-    """Run experiments one after the other; returns 0, or 1 if one had to be left out.
+    """Run experiments one after the other; returns 0, or 1 if an experiment had to be left out.
 
     Parameters
     ----------
     names : list of str
-        Of `EXPERIMENTS`.
+        Names of `EXPERIMENTS`.
     quick : bool
-        Run a small part: seconds, for lob about a minute.
+        Run a small part, which takes seconds, and for lob about a minute.
     seed : int
     jobs : int
-        Processes; −1 for one a core.
+        The number of processes; −1 for one on each core.
     directory : Path
-        Where finished cells are kept, so that an interrupted run goes on, and where the report goes.
+        The report is written there. Finished cells are kept there, so that an interrupted run can go on.
     command : str
-        How it was called, for the report.
+        The command line, for the report.
     data : Path, optional
-        Where the files for the experiment `ON_FILES` are.
+        The directory with the files for the experiment `ON_FILES`.
 
     Raises
     ------
@@ -111,7 +109,7 @@ def reproduce(
 
 
 def unavailable(experiment: Experiment) -> str:
-    """What to do to get the data that are not here; empty if all are."""
+    """How to get the first data set that is not here; empty if all are here."""
     for name in experiment.data:
         try:
             datasets.load(name)
@@ -123,7 +121,7 @@ def unavailable(experiment: Experiment) -> str:
 def finished(
     experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int
 ) -> dict[str, Outcome]:
-    """The outcomes of all cells, with a progress bar on a terminal."""
+    """Run all cells and return their outcomes; a terminal shows a progress bar."""
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}

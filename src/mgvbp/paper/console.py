@@ -1,4 +1,4 @@
-"""Tables of an experiment on a terminal."""
+"""The tables of an experiment on a terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mgvbp.paper.spec import Table, finite
 
 
 def print_tables(console: Console, tables: list[Table]) -> None:
-    """Print each table: for every row our numbers, below them the paper's and those of the exact optimum.
+    """Print each table. A row has our numbers, below them the paper's, and below these those of the exact optimum.
 
-    A file is as wide as they are: there is no screen to fit them to.
+    In a file the lines are as long as the tables need: there is no screen to fit them to.
     """
     if not console.is_terminal:
         unbounded = console.options.update(max_width=1000)
@@ -26,7 +26,7 @@ def print_tables(console: Console, tables: list[Table]) -> None:
 
 
 def rich_table(table: Table) -> RichTable:
-    """One line for us, one for the paper, one for the optimum, where there are such numbers."""
+    """A table with a line for us, one for the paper and one for the optimum, where these have numbers."""
     out = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     out.add_column(table.label, no_wrap=True)
     out.add_column("")
@@ -43,7 +43,7 @@ def rich_table(table: Table) -> RichTable:
 
 
 def verdict_lines(table: Table) -> Text:
-    """What there is to say of the rows, those of one verdict together."""
+    """The verdicts, each with the names of its rows."""
     rows: dict[str, list[str]] = {}
     for row in table.rows:
         if verdict := table.verdict(row):
@@ -56,7 +56,7 @@ def verdict_lines(table: Table) -> Text:
 
 
 def formatted(value: float | None, decimals: int) -> str:
-    """A number with so many decimals; a dash for none, exponents where decimals would show nothing."""
+    """A number as text: a dash if there is none, and an exponent where the decimals would show only zeros."""
     if value is None or not finite(value):
         return "–"
     if value and abs(value) < 0.5 * 10.0**-decimals:

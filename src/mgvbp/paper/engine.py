@@ -1,4 +1,4 @@
-"""Run an experiment's cells, each stored as soon as it is done, so that a second run goes on where one stopped."""
+"""Run the cells of an experiment. Each is stored as soon as it is done, so that the next run goes on from there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mgvbp.paper.spec import Cell, Experiment, Outcome
 
 
 class Store:
-    """A directory with one JSON file a finished cell.
+    """A directory with one JSON file for each finished cell.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Store:
     experiment : str
     seed : int
     quick : bool
-        Quick runs are kept apart: their cells may have the same names and smaller settings.
+        Quick runs are kept apart, as their cells may have the same names with smaller settings.
     """
 
     def __init__(self, directory: Path, experiment: str, seed: int, quick: bool) -> None:
@@ -39,9 +39,9 @@ class Store:
         self._suffix = f"seed{seed}{'-quick' if quick else ''}"
 
     def path(self, cell: Cell) -> Path:
-        """Where a cell's outcome is, or will be."""
+        """The file of a cell, whether it exists or not."""
         slug = re.sub(r"[^A-Za-z0-9]+", "-", cell.name).strip("-")
-        digest = hashlib.sha256(cell.name.encode()).hexdigest()[:6]  # two names may have one slug
+        digest = hashlib.sha256(cell.name.encode()).hexdigest()[:6]  # two names may have the same slug
         return self.directory / f"{slug}-{digest}-{self._suffix}.json"
 
     def read(self, cell: Cell) -> Outcome | None:
@@ -55,13 +55,13 @@ class Store:
         return None
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Everything that is stored for this seed, for tables of all runs."""
+        """The records of all stored cells of this seed, in the order of their names."""
         for path in sorted(self.directory.glob(f"*-{self._suffix}.json")):
             yield json.loads(path.read_text(encoding="utf-8"))
 
 
 def versions() -> dict[str, str]:
-    """What a stored number depends on; of packages that some experiments need, those that are here."""
+    """The versions that a stored number depends on; of optional packages, those that are installed."""
     found = {"mgvbp": mgvbp.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
     for package in ("jax", "jaxlib", "optax", "blackjax"):
         with suppress(PackageNotFoundError):
@@ -70,7 +70,7 @@ def versions() -> dict[str, str]:
 
 
 def run_cell(cell: Cell, seed: int, path: Path) -> None:
-    """Run a cell with one thread and store what it gave, whole or not at all."""
+    """Run a cell with one thread and store its outcome. An interruption leaves no half of a file."""
     start = time.perf_counter()
     with threadpool_limits(1):
         outcome = cell.run(seed)
@@ -90,7 +90,10 @@ def run_cell(cell: Cell, seed: int, path: Path) -> None:
 def run(
     experiment: Experiment, directory: Path, *, quick: bool, seed: int, jobs: int
 ) -> Iterator[tuple[int, int, dict[str, Outcome]]]:
-    """Run what is not yet stored; yields how many cells are done, of how many, and the outcomes so far."""
+    """Run the cells that are not yet stored.
+
+    Yields, at the start and after each cell, the number of finished cells, the number of all cells, and the outcomes.
+    """
     cells = experiment.cells(quick)
     store = Store(directory, experiment.name, seed, quick)
     outcomes = {cell.name: found for cell in cells if (found := store.read(cell)) is not None}

@@ -1,4 +1,4 @@
-"""Results as files: tidy CSV, figures, and one HTML page that needs nothing else."""
+"""The results as files: a CSV file with one number a line, figures, and one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Section:
     tables: list[Table]
     figures: Mapping[str, Figure]
     records: list[dict[str, Any]]
-    """What the store has of its cells: settings, seeds, queries, seconds."""
+    """The stored records of its cells, with settings, seeds, queries and seconds."""
 
 
 def write_report(directory: Path, sections: list[Section], command: str) -> Path:
@@ -59,7 +59,7 @@ def picture(figure: Figure) -> bytes:
 
 
 def write_csv(path: Path, tables: list[Table]) -> None:
-    """One line a number: table, row, column, ours, paper, exact, verdict of the row."""
+    """Write one line for each number: table, row, column, ours, paper, exact, verdict of the row."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["table", "row", "column", "ours", "paper", "exact", "verdict"])
@@ -73,15 +73,16 @@ def write_csv(path: Path, tables: list[Table]) -> None:
 
 
 KINDS = ("reproduce", "are better", "are exact", "differ")
+"""The four kinds of verdicts, as the end of a sentence that begins with "rows that"."""
 
 
 def kind(verdict: str) -> str:
-    """Which of `KINDS` a verdict is."""
+    """The one of `KINDS` that a verdict belongs to, which its first letter tells."""
     return {"r": KINDS[0], "b": KINDS[1], "a": KINDS[2]}.get(verdict[:1], KINDS[3])
 
 
 def counts(sections: list[Section]) -> list[tuple[Table, list[str]]]:
-    """Of each table that has verdicts how many rows are of each of `KINDS`; empty for none."""
+    """For each table with verdicts, the number of rows of each of `KINDS`, as text; empty for none."""
     tables = [table for section in sections for table in section.tables]
     kinds = [[kind(verdict) for row in table.rows if (verdict := table.verdict(row))] for table in tables]
     return [
@@ -90,7 +91,7 @@ def counts(sections: list[Section]) -> list[tuple[Table, list[str]]]:
 
 
 def markdown_summary(sections: list[Section], command: str) -> str:
-    """How many rows of each table reproduce, and what the others are."""
+    """How many rows of each table reproduce, and the verdicts of those that do not."""
     lines = [f"Made by `{command}`.", "", f"| table | {' | '.join(KINDS)} |", "|---|" + "---|" * len(KINDS)]
     apart = []
     for table, numbers in counts(sections):

@@ -4,7 +4,7 @@ r"""Simple linear regression: how MGVB and its revisited version approach a post
 posterior is Gaussian in closed form. MGVB retracts along the natural gradient :math:`2\Sigma\nabla_\Sigma\Sigma`
 (``precision_scale=2``), the revisited version along the Riemannian gradient :math:`\Sigma\nabla_\Sigma\Sigma`
 (``precision_scale=1``). Gradients come from the regression estimator, which has no error on a quadratic: the paths
-differ by nothing but the update.
+differ in nothing but the update.
 """
 
 from __future__ import annotations
@@ -27,17 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UPDATES = {"MGVB": 2.0, "MGVB rev.": 1.0}
-"""The scale of the gradient of Σ, in units of the Riemannian one."""
+"""The scale of the gradient of Σ, in units of the Riemannian gradient."""
 STEP_SIZES = (0.02, 0.05, 0.1)
+"""The table shows all of them, the figure the smallest and the largest."""
 INITIAL_VARIANCE = 0.01
+"""Variance of the first Gaussian, as in the experiment on the Istanbul data."""
 NAMES = ("intercept", "slope")
-COLUMNS = {
-    "intercept": 0.0,
-    "slope": 0.0,
-    "100 var intercept": 0.0,
-    "100 var slope": 0.0,
-    "divergence": 0.0,
-}
+COLUMNS = {"intercept": 0.0, "slope": 0.0, "100 var intercept": 0.0, "100 var slope": 0.0, "divergence": 0.0}
 
 
 class Line:
@@ -62,14 +58,14 @@ class Line:
         return max(0.0, divergence(q, self.posterior))  # round-off may take it below zero
 
     def values(self, mean: Array, covariance: Array, divergence: float | None = None) -> dict[str, float]:
-        """The columns of the table."""
+        """The numbers of a row of the table."""
         numbers = [*mean, *100.0 * np.diag(covariance)]
         found = dict(zip(COLUMNS, map(float, numbers), strict=False))
         return found if divergence is None else {**found, "divergence": divergence}
 
 
 def follow(update: str, step_size: float, seed: int, iterations: int = 400) -> Outcome:
-    """Run MGVB with one of the updates and keep its path."""
+    """Run MGVB with one of the two updates and keep its path."""
     line, path = Line(seed), list[mgvbp.Gaussian]()
     settings: dict[str, Any] = {
         "step_size": step_size,
@@ -117,7 +113,7 @@ def least_squares(seed: int) -> Outcome:
 
 
 def sample(seed: int, steps: int = 4000) -> Outcome:
-    """MCMC."""
+    """MCMC with an ensemble of 20 walkers, started at draws from the exact posterior."""
     line = Line(seed)
 
     def values(chains: Chains) -> dict[str, float]:
@@ -133,7 +129,7 @@ def exact(seed: int) -> Outcome:
 
 
 def path_name(update: str, step_size: float) -> str:
-    """The name of a cell."""
+    """The name of the cell of a path."""
     return f"{update}, step {step_size:g}"
 
 
@@ -192,7 +188,7 @@ def speed_table(outcomes: Mapping[str, Outcome]) -> Table:
 
 
 def path_figure(outcomes: Mapping[str, Outcome]) -> Figure:
-    """The smallest and the largest step: the paths of (μ, Σ) of intercept and slope, and the divergence."""
+    """The paths of (μ, Σ) for intercept and slope, and the divergence, at the smallest and at the largest step."""
     figure = private_figure(12.0, 6.5)
     steps = STEP_SIZES[0], STEP_SIZES[-1]
     axes = figure.subplots(len(steps), 3)

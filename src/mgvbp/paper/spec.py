@@ -15,22 +15,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Mapping[str, float | None]
+CONVERGED = 0.02
+"""Nats from the exact optimum within which a lower bound counts as at it: twice the default tolerance of `auto`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave; everything JSON can hold.
+    """What one run gave, in a form that JSON can hold.
 
     Attributes
     ----------
     values : dict of str to float
-        Numbers for the tables, by column.
+        The numbers for the tables, by column.
     curves : dict of str to list of float
         What the figures draw: traces, grids, draws.
     settings : dict
-        All that the run depended on but the seed.
+        All that the run depended on except the seed.
     n_evaluations : int
-        Log-likelihood evaluations.
+        The number of log-likelihood evaluations.
     """
 
     values: dict[str, float]
@@ -41,15 +43,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run, finished and stored by itself.
+    """One run, which is finished and stored by itself.
 
     Attributes
     ----------
     name : str
         Unique within the experiment.
     run : callable
-        Takes the seed and returns an `Outcome`; a function of a module, or a `functools.partial` of one, so that
-        other processes can call it.
+        Takes the seed and returns an `Outcome`. It is a function of a module, or a `functools.partial` of one, so
+        that other processes can call it.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Row:
     Attributes
     ----------
     reason : str
-        Why ours may differ from the paper's; shown if they do.
+        Why our numbers may differ from the paper's; it is shown if they do.
     """
 
     name: str
@@ -80,12 +82,12 @@ class Table:
     Attributes
     ----------
     label : str
-        Its label in the paper, or a name for one that the paper has not.
+        Its label in the paper, or a name of ours if the paper has no such table.
     columns : dict of str to float
-        Each column's name and how far our number may be from the paper's to count as reproduced: rounding, and the
-        Monte Carlo error of both.
+        The tolerance of each column: how far our number may be from the paper's and still count as reproduced. It
+        covers the rounding and the Monte Carlo error of both.
     bound : str
-        The column of the lower bound, if there is one: the judge of what differs.
+        The column of the lower bound, if there is one. Where numbers differ it tells which run was better.
     """
 
     label: str
@@ -97,7 +99,7 @@ class Table:
     note: str = ""
 
     def verdict(self, row: Row) -> str:
-        """What there is to say of a row; empty where there is nothing to compare."""
+        """Whether a row reproduces the paper; if not, where it differs and why. Empty without anything to compare."""
         compared = {c: (row.ours.get(c), row.paper.get(c)) for c in self.columns}
         pairs = {c: (a, b) for c, (a, b) in compared.items() if a is not None and b is not None}
         apart = [c for c, (a, b) in pairs.items() if not abs(a - b) <= self.columns[c]]
@@ -114,12 +116,8 @@ class Table:
         return f"differs ({columns})" + (f": {row.reason}" if row.reason else "")
 
 
-CONVERGED = 0.02
-"""Nats from the exact optimum within which a lower bound has arrived."""
-
-
 class Experiment(ABC):
-    """A part of the paper: what to run and what to show of it.
+    """A part of the paper: what is run, and what is shown of it.
 
     Attributes
     ----------
@@ -134,14 +132,14 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, quick: bool) -> list[Cell]:
-        """What to run; if ``quick``, a small part of it."""
+        """The cells to run; if ``quick``, a small part of them."""
 
     @abstractmethod
     def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:
-        """The tables, from outcomes by the names of their cells; those of cells that are missing are left out."""
+        """The tables, from outcomes by the names of their cells; rows whose cells have not run are left out."""
 
     def figures(self, outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
-        """Figures by name, from the same."""
+        """The figures by name, from the same outcomes."""
         return {}
 
 
@@ -154,5 +152,5 @@ def reference(name: str) -> dict[str, Any]:
 
 
 def finite(value: float | None) -> bool:
-    """Whether there is a number to show."""
+    """Whether there is a finite number to show."""
     return value is not None and math.isfinite(value)

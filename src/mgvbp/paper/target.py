@@ -14,7 +14,7 @@ from mgvbp.paper.common import Array, Path
 from mgvbp.paper.spec import Outcome
 
 DRAWS = 500
-"""Draws from a posterior that give the spread of the columns. A quantile of so many is off by some 5% of the spread,
+"""Draws from a posterior that give the spread of the columns. The standard error of this spread is then some 4% of it,
 which is small beside the tolerance that it decides."""
 EVERY = 10
 """A run is looked at in its first iteration and in every tenth after it: enough for a line in a figure."""

@@ -1,10 +1,11 @@
 """Pictures of posteriors and of how they were found (matplotlib; ``pip install 'mgvbp[plots]'``).
 
-Each function draws on axes of yours, or on a new figure, and returns the axes. It may import `posterior` and what is
-below; matplotlib is imported when something is drawn. Begin with `canvas`, what all pictures share, and `panels`.
+Each function draws on the axes that you give it, or on a new figure, and returns the axes. The package may import
+`posterior` and what is below it; matplotlib is imported when something is drawn. Begin with `canvas`, which has what
+all pictures share, and `panels`.
 """
 
-# of what figures are made, for the experiments
+# the names that are not in __all__ serve the figures of the experiments and the report
 from mgvbp.plots.bound import lower_bound
 from mgvbp.plots.canvas import finished as finished
 from mgvbp.plots.canvas import private_figure as private_figure

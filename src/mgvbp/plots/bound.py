@@ -1,4 +1,4 @@
-"""The lower bound over a run: its values, their moving average, and where the result is from."""
+"""The lower bound over a run: its values, their moving average, and the iteration that the result is from."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ PHASES = {
     "refine": CYCLE[5],
     "verify": CYCLE[3],
 }
-"""The phases of ``auto``, and the colours behind them: on the way, looking around, leaping, refining, verifying."""
+"""The colour behind each phase of ``auto``. It says what the phase does: move, look around, leap, refine or verify."""
 FAINT = 0.22
+"""Opacity of these colours: lines in front of them stay readable."""
 START = 0.4
-"""Share of a run whose values may be out of sight below, or the start would flatten the rest."""
-
-
+"""The first share of a run. Its values may lie below the picture, as they would otherwise flatten the rest."""
 TAKE_THE_LAST = ("auto", "VOGN")
 """Methods whose result is their last iterate, not the best of all."""
 
@@ -55,16 +54,15 @@ def lower_bound(
 ) -> Axes:
     """The lower bound over a run, its moving average, and t*: the iteration that the result is from.
 
-    Of the named methods that is the one with the largest average over a full window, of ``auto`` the last one, with
-    its phases shaded where a single run is shown. The picture is scaled to the last three fifths of the runs, so that
-    the start does not flatten the rest.
+    A named method returns the iterate with the largest average over a full window; ``auto`` returns the last one. The
+    phases of ``auto`` are shaded where a single run is shown. The picture is scaled to the last three fifths of the
+    runs, so that the start does not flatten the rest.
 
     Parameters
     ----------
     posteriors : Posterior, or dict of str to Posterior
     window : int, optional
-        Iterations to average over; by default those of the run, as ``trace.smoothed`` has them. t* is then that
-        of this window.
+        Iterations to average over, which also decide t*; by default those of the run, as in ``trace.smoothed``.
     against : {"iterations", "queries"}
         What the horizontal axis counts: iterations or evaluations of the log-likelihood.
     ax : Axes, optional
@@ -126,10 +124,10 @@ def lower_bound(
 
 
 def smoothed(posterior: Posterior, window: int | None = None) -> Smooth:
-    """The moving average of a run, that of the run or over ``window`` iterations, and where it is best.
+    """The moving average of a run and where it is best; by default the average that the run itself had.
 
-    As in `mgvbp.run.loop.Patience` only full windows count, if there is one; a run that ended before has its largest
-    single value.
+    Only full windows count, as in the run. A run that ended before its first window was full has its largest single
+    value instead.
     """
     values = posterior.trace.lower_bound
     if window is None:
@@ -144,8 +142,8 @@ def smoothed(posterior: Posterior, window: int | None = None) -> Smooth:
 def _taken(posterior: Posterior) -> int:
     """The iteration (1, 2, ...) that the result is from.
 
-    The trace does not say how long the window was; but the result's bound is one of its averages, or of its values
-    where the run ended before a window was full.
+    The trace does not say how long the window was. But the bound of the result is one of the averages, or one of the
+    values if the run ended before a window was full.
     """
     if posterior.method not in TAKE_THE_LAST:
         for candidates in (posterior.trace.smoothed, posterior.trace.lower_bound):
@@ -156,7 +154,7 @@ def _taken(posterior: Posterior) -> int:
 
 
 def _shade(ax: Axes, trace: Trace, against: str) -> None:
-    """The phases of ``auto`` behind the lines, each with its colour once in the legend."""
+    """Shade the phases of ``auto`` behind the lines; each is once in the legend."""
     t, seen = 0, set[str]()
     counts = [0, *trace.n_evaluations]
     for phase, group in groupby(map(str, trace.phase)):
@@ -170,7 +168,7 @@ def _shade(ax: Axes, trace: Trace, against: str) -> None:
 
 
 def _in_sight(averages: list[Array], values: list[Array]) -> tuple[float | None, float | None]:
-    """Ends of the vertical axis: all but the start of the runs, and what noise there is above."""
+    """The ends of the vertical axis: it shows all averages but those of the start, and the noise above them."""
     finite = [a[np.isfinite(a)] for a in averages]
     later = [a[int(START * len(a)) :] for a in finite if a.size]
     if not later:

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     Maker = Callable[[float, float], Figure]
 
 LINE, BAND, GREY, LIGHT = "#1b4f72", "#9dbdd6", "#8a8a8a", "#cfcfcf"
-"""Of the posterior and its area, of what it is compared with and the area of that."""
+"""Colours: of the posterior's line and area, and of the line and area of what it is compared with."""
 CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Of several runs: colours that the colour-blind tell apart (Okabe and Ito 2008)."""
+"""Colours of several runs, which the colour-blind tell apart (Okabe and Ito 2008)."""
 DASHES = ("-", "--", "-.", ":")
-"""Of the same runs, so that a print in grey, and lines that coincide, can be read too."""
+"""Dashes of the same runs, so that a print in grey and lines that coincide can be read too."""
 SMALL = 8
-"""Points, of ticks and legends."""
+"""Font size of ticks and legends, in points."""
 LONGEST = 28
-"""Characters of a label; the middle of a longer one is left out."""
+"""Characters of the longest label, about the width of a panel; the middle of a longer one is left out."""
 
 
 def private_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches that pyplot knows nothing of: for pages and files."""
+    """A figure of this size in inches that pyplot knows nothing of: for pages and files."""
     figure: Figure = require("matplotlib.figure", "plots").Figure(
         figsize=(width, height), layout="constrained"
     )
@@ -39,10 +39,10 @@ def private_figure(width: float, height: float) -> Figure:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches.
+    """A figure of this size in inches.
 
-    It is one of pyplot, which ``plt.show()`` and notebooks display, if that has been imported; otherwise pyplot and
-    its global state are left alone.
+    If pyplot has been imported, the figure is one of pyplot, which ``plt.show()`` and notebooks display. Otherwise
+    pyplot and its global state are left alone.
     """
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
@@ -81,7 +81,7 @@ def in_rows(figure: Figure | SubFigure, n: int, abreast: int) -> list[Axes]:
 
 
 def checked_axes(ax: Any, name: str) -> Axes:
-    """``ax`` if it is what matplotlib draws on."""
+    """``ax``, once it is known to be axes of matplotlib."""
     if not isinstance(ax, require("matplotlib.axes", "plots").Axes):
         raise InvalidTypeError(f"{name} must be matplotlib axes, as plt.subplots() makes them; got {ax!r}")
     axes: Axes = ax
@@ -89,7 +89,7 @@ def checked_axes(ax: Any, name: str) -> Axes:
 
 
 def shown(label: str) -> str:
-    """A label for a picture: no characters that cannot be drawn, and not too long."""
+    """A label as a picture shows it: it has only characters that can be drawn, and is not too long."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in label)
     if len(text) <= LONGEST:
         return text
@@ -98,12 +98,12 @@ def shown(label: str) -> str:
 
 
 def minus(number: str) -> str:
-    """A number with the minus sign that matplotlib's ticks have."""
+    """A number with a true minus sign, as matplotlib's ticks have it."""
     return number.replace("-", "\N{MINUS SIGN}")
 
 
 def finished(ax: Axes, title: str, **legend: Any) -> Axes:
-    """Title, small ticks, no box; a legend if ``legend`` says where."""
+    """Give axes their title, small ticks and no box; ``legend`` has the options of a legend, if there is to be one."""
     # names are words, not formulas: a dollar sign in one must not be read as TeX
     ax.set_title(title, fontsize=9, loc="left", parse_math=False)
     ax.tick_params(labelsize=SMALL)

@@ -29,9 +29,9 @@ class Entry(NamedTuple):
     name, shape, position :
         The parameter, the shape of its value, and the number's place among those of the value in C order.
     column : int or None
-        The entry of θ that it is an increasing function of; None if there is no such.
+        The number of the single entry of θ that decides it; None if it depends on several.
     transform : Elementwise or None
-        That function.
+        The increasing function that maps this entry to it.
     """
 
     label: str
@@ -42,12 +42,12 @@ class Entry(NamedTuple):
     transform: Elementwise | None = None
 
     def of(self, draws: Mapping[str, Array]) -> Array:
-        """Its draws (N,) among those of the parameters, each (N, *shape)."""
+        """The draws (N,) of this number, out of those of all parameters, each (N, *shape)."""
         values = draws[self.name]
         return values.reshape(len(values), -1)[:, self.position]
 
     def law(self, q: Gaussian) -> Marginal | None:
-        """Its distribution where θ ~ ``q``: density and quantiles are exact. None if there is no formula."""
+        """The distribution of this number if θ ~ ``q``, with exact density and quantiles; None without a formula."""
         if self.column is None or self.transform is None:
             return None
         own = slice(self.column, self.column + 1)
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 def chosen(posterior: Posterior, names: str | Iterable[str] | None, most: int) -> list[Entry]:
-    """The entries of the named parameters, or those with these labels; by default all, if they are not too many."""
+    """The entries of the parameters, or those with the labels, in ``names``; by default all. ``most`` are allowed."""
     if not isinstance(posterior, Posterior):
         raise InvalidTypeError(f"expected a posterior, as mgvbp.fit returns it; got {posterior!r}")
     by_name = _entries(posterior)

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_MATRIX = 2000
-"""Rows of a matrix that is made and drawn."""
+"""Rows of the largest matrix that is drawn. Its cells are smaller than a pixel, and it takes 32 MB."""
 MOST_LABELS = 40
+"""Rows up to which there is room for their names."""
 MOST_NUMBERS = 12
-"""Rows up to which there is room for names, and for a number in each cell."""
+"""Rows up to which there is room for a number in each cell."""
 COLOURS = "RdBu_r"
-"""Red is positive, blue negative, white nothing: told apart by the colour-blind."""
+"""Red is positive, blue is negative, white is zero; the colour-blind tell them apart."""
 
 
 def covariance(posterior: Gaussian, correlation: bool = True, ax: Axes | None = None) -> Axes:
     """A heat map of the correlation matrix of the unconstrained θ, or of its covariance matrix.
 
-    Up to 12 parameters the cells hold their numbers, up to 40 the rows their names.
+    With up to 12 parameters each cell shows its number, with up to 40 each row shows its name.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def covariance(posterior: Gaussian, correlation: bool = True, ax: Axes | None = 
     correlation : bool
         Divide by the standard deviations.
     ax : Axes, optional
-        The colour bar takes a part of its room.
+        The colour bar takes a part of its space.
 
     Returns
     -------

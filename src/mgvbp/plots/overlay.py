@@ -1,4 +1,4 @@
-"""Draws from elsewhere, most often by MCMC, in any of the forms in which they come."""
+"""Draws from elsewhere, most often from MCMC, in all the forms in which they come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mgvbp.plots.entries import Entry
 from mgvbp.posterior.posterior import Posterior
 
 Draws = Mapping[str, ArrayLike] | ArrayLike | Any
-"""Values by name, each (N, *shape) or (chains, n, *shape); θ as (N, d) or (chains, n, d); what has such an
-array as ``draws`` (`mgvbp.baselines.Chains`); or what ArviZ has, a DataTree or InferenceData with a group ``posterior``
-or that group alone."""
+"""One of: a dict of values by name, each (N, *shape) or (chains, n, *shape); an array of θ, (N, d) or (chains, n, d);
+an object with such an array as ``draws``, as `mgvbp.baselines.Chains`; a DataTree or InferenceData of ArviZ with a
+group ``posterior``, or that group alone."""
 
 
 def columns(draws: Draws, posterior: Posterior, entries: list[Entry]) -> list[Array]:

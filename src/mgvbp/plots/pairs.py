@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 MOST = 12
 """Parameters whose pairs can still be read."""
 LEVELS = (0.5, 0.95)
+"""Probabilities of the regions."""
 MOST_DOTS = 1500
-"""Draws shown in a panel: more are a blot."""
+"""Draws shown in a panel; more would run together."""
 CELLS = 60
-"""Of the histogram in each direction, where a region has no formula."""
+"""Cells in each direction of the histogram that stands in where a region has no formula."""
 MARGIN = 0.05
-"""Of the range, around that histogram, so that contours close."""
+"""Share of the range that is added around this histogram, so that contours close."""
 BLUR = 1.5
-"""Cells, the standard deviation by which that histogram is smoothed."""
+"""Standard deviation, in cells, by which this histogram is smoothed: single cells no longer show."""
 
 
 def corner(
@@ -40,9 +41,9 @@ def corner(
 ) -> NDArray[Any]:
     """Marginal densities on the diagonal, and below it, for each pair, regions with 50% and 95% of the probability.
 
-    The regions are those of the Gaussian, an ellipse on the unconstrained scale, as the constraints map it: what
-    lies inside has exactly this probability. Where a number does not depend on a single entry of θ they are the
-    contours of a smoothed histogram of 20,000 draws.
+    A region is an ellipse of the Gaussian on the unconstrained scale, mapped by the constraints: it has exactly this
+    probability. Where a number depends on several entries of θ, its regions are contours of a smoothed histogram of
+    20,000 draws.
 
     Parameters
     ----------
@@ -111,14 +112,14 @@ def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mappi
 
 
 def _contours(ax: Axes, x: Array, y: Array) -> None:
-    """Contours of a smoothed histogram, at heights above which the levels lie."""
+    """Contours of a smoothed histogram, at the heights above which it has the probabilities `LEVELS`."""
     from scipy.ndimage import gaussian_filter
 
     ends = [np.quantile(v, [0.0005, 0.9995]) + MARGIN * np.ptp(v) * np.array([-1.0, 1.0]) for v in (x, y)]
     counts, x_edges, y_edges = np.histogram2d(x, y, CELLS, [tuple(e) for e in ends])
     smooth = gaussian_filter(counts, BLUR)
     falling = np.argsort(smooth, axis=None)[::-1]
-    # the draws count, not the smoothed cells, which have spread beyond them
+    # the draws are counted, and not the smoothed cells, which spread beyond them
     share = np.cumsum(counts.ravel()[falling]) / len(x)
     heights = sorted({float(smooth.ravel()[falling[np.searchsorted(share, level)]]) for level in LEVELS})
     centres = [0.5 * (edges[1:] + edges[:-1]) for edges in (x_edges, y_edges)]
@@ -159,7 +160,7 @@ def _square(axes: Any, k: int) -> NDArray[Any]:
 
 
 def _labels(panels: NDArray[Any], entries: list[Entry]) -> None:
-    """Names and numbers at the left and at the bottom only."""
+    """Put names and numbers at the left and at the bottom only."""
     last = len(entries) - 1
     ax: Any
     for (i, j), ax in np.ndenumerate(panels):

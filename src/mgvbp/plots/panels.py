@@ -1,4 +1,4 @@
-"""Marginal densities, one panel a number."""
+"""Marginal densities, one panel for each number."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 MOST = 60
 """Panels that can still be read."""
 ABREAST = 4
+"""Panels in a row."""
 REACH = 3.5
 """Standard deviations of the unconstrained number to which a density is drawn: all but 5 in 10,000 of it."""
 BINS = 40
+"""Bins of the histogram of other draws."""
 NUM_DRAWS = 20_000
-"""Behind the curves of numbers whose density has no formula."""
+"""Draws behind the curve of a number whose density has no formula: its error is then some 2% of the maximum."""
 LOWEST = 0.004
-"""Of its maximum, from which on a density is in sight: long tails would flatten the rest."""
+"""Share of its maximum above which a density is in sight; with longer tails the rest would look flat."""
 
 
 def marginals(
@@ -41,8 +43,8 @@ def marginals(
 ) -> list[Axes]:
     """The density of each parameter on its constrained scale, with draws by MCMC and the prior if given.
 
-    Densities are exact; where there is no formula (vector constraints, models from elsewhere) there is a kernel
-    estimate from 20,000 draws, of the prior as well.
+    Densities are exact where there is a formula. Elsewhere (vector constraints, models of other packages) they are
+    kernel estimates from 20,000 draws, and so is the prior.
 
     Parameters
     ----------
@@ -53,8 +55,8 @@ def marginals(
         Draws to compare with, shown as a grey histogram: a dict of values by name, each (N, *shape) or
         (chains, n, *shape); an array of θ, (N, d) or (chains, n, d); `mgvbp.baselines.Chains`; what ArviZ has.
     prior : Gaussian, or what ``parameters.prior`` returns, optional
-        Shown as a dashed line. Of a value under a vector constraint, such as a `Simplex`, the distribution must be
-        one that can be drawn from, such as ``scipy.stats.dirichlet``; otherwise this line is left out, with a warning.
+        Shown as a dashed line. For a value under a vector constraint, such as a `Simplex`, the prior must be a
+        distribution with draws, such as ``scipy.stats.dirichlet``; otherwise the line is left out, with a warning.
     axes : sequence of Axes, optional
         One for each panel.
 
@@ -82,9 +84,8 @@ def marginals(
         draw_density(ax, posterior, entry, own, other)
         if prior is not None:
             _draw_prior(ax, prior, entry, of_prior)
-    most = max(
-        panels, key=lambda ax: len(ax.get_legend_handles_labels()[1])
-    )  # the first that has all there is
+    # the legend is in the first panel that has all kinds of lines
+    most = max(panels, key=lambda ax: len(ax.get_legend_handles_labels()[1]))
     for ax, entry in zip(panels, entries, strict=True):
         needed = ax is most and (draws is not None or prior is not None)
         finished(ax, shown(entry.label), **({"frameon": False, "handlelength": 1.2} if needed else {}))
@@ -94,7 +95,7 @@ def marginals(
 def draw_density(
     ax: Axes, posterior: Posterior, entry: Entry, own: Mapping[str, Array], other: Array | None
 ) -> None:
-    """The density of one number, over a histogram of other draws; without a formula from draws of our ``own``."""
+    """Draw the density of one number over a histogram of ``other`` draws; ``own`` draws stand in for a formula."""
     if entry.column is not None:
         x, y = density_curve(posterior, entry)
         seen = x[y > LOWEST * y.max()]
@@ -110,7 +111,7 @@ def draw_density(
         x, y = smooth_density(entry.of(own), low, high)
     if other is not None:
         ax.stairs(*histogram(other, low, high), fill=True, color=LIGHT, label="draws")
-    else:  # it would hide the histogram
+    else:  # an area would hide the histogram
         ax.fill_between(x, y, color=BAND, alpha=0.35, linewidth=0.0)
     ax.plot(x, y, color=LINE, linewidth=1.4, label="posterior")
     ax.set_xlim(low, high)
@@ -121,13 +122,13 @@ def draw_density(
 
 
 def draws_without_formula(posterior: Posterior, entries: list[Entry]) -> dict[str, Array]:
-    """Draws of all parameters, if there is a number that needs them."""
+    """Draws of all parameters, if there is an entry without a formula; otherwise none."""
     needed = any(entry.column is None for entry in entries)
     return posterior.draws(NUM_DRAWS, rng=0) if needed else {}
 
 
 def _draw_prior(ax: Axes, prior: Prior, entry: Entry, draws: Mapping[str, Array]) -> None:
-    """A dashed line over what is in sight of the posterior, if there is anything to draw."""
+    """Draw the prior as a dashed line over the range of the panel, if it has a formula or draws."""
     low, high = ax.get_xlim()
     style: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "linestyle": "--", "label": "prior"}
     if has_formula(prior, entry):
@@ -138,7 +139,7 @@ def _draw_prior(ax: Axes, prior: Prior, entry: Entry, draws: Mapping[str, Array]
 
 
 def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:
-    """Values and the density there, at equal steps of the unconstrained number: fine where the density is high."""
+    """Values, at equal steps of the unconstrained number, and the density at them."""
     law = entry.law(q)
     assert law is not None
     with np.errstate(over="ignore"):
@@ -148,6 +149,6 @@ def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:
 
 
 def histogram(values: Array, low: float, high: float) -> tuple[Array, Array]:
-    """Heights and edges between two ends, as a density of all values, also of those beyond."""
+    """Heights and edges of a histogram between two ends, as a density of all values, those beyond the ends included."""
     counts, edges = np.histogram(values, BINS, (low, high))
     return counts / (len(values) * np.diff(edges)), edges

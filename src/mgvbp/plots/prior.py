@@ -11,24 +11,24 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.plots.entries import Entry
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.priors import ConstrainedPrior
+from mgvbp.problem.priors import ConstrainedPrior, univariate
 
 Prior = Gaussian | ConstrainedPrior
 
 
 def has_formula(prior: Prior, entry: Entry) -> bool:
-    """Whether `prior_density` knows the density of a number."""
+    """Whether `prior_density` has a formula for the density of a number."""
     if isinstance(prior, Gaussian):
         return entry.column is not None
-    # of entries that share a constraint a distribution of each by itself does not say what the constraint leaves
-    return _univariate(prior.distributions.get(entry.name)) and (entry.column is not None or not entry.shape)
+    # where entries share a constraint, a distribution of single entries is not the density that the constraint leaves
+    return univariate(prior.distributions.get(entry.name)) and (entry.column is not None or not entry.shape)
 
 
 def prior_density(prior: Prior, entry: Entry, grid: Array) -> Array:
     """The density of one number at the points of ``grid``.
 
-    Of parameters under a common constraint it is the distribution as it was given, without what the constraint cuts
-    off.
+    For parameters under a common constraint it is the distribution as it was given, which ignores what the constraint
+    cuts off.
     """
     if isinstance(prior, Gaussian):
         law = entry.law(prior)
@@ -41,7 +41,7 @@ def prior_density(prior: Prior, entry: Entry, grid: Array) -> Array:
 def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int) -> dict[str, Array]:
     """``n`` draws of each parameter that has entries without a formula, (n, *shape).
 
-    There is a warning of those that cannot be drawn.
+    A parameter whose prior cannot be drawn from is left out, with a warning.
     """
     if not isinstance(prior, Gaussian | ConstrainedPrior):
         raise InvalidTypeError(
@@ -70,9 +70,4 @@ def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int
 
 def _can_be_drawn(distribution: Any) -> bool:
     """Whether it is a multivariate distribution with draws of a whole value."""
-    return hasattr(distribution, "rvs") and not _univariate(distribution)
-
-
-def _univariate(distribution: Any) -> bool:
-    """Whether it is a distribution of single numbers, as those of scipy.stats that say what their support is."""
-    return hasattr(distribution, "pdf") and hasattr(distribution, "support")
+    return hasattr(distribution, "rvs") and not univariate(distribution)

@@ -1,4 +1,4 @@
-"""How far from the optimum runs are, against what they have cost."""
+"""How far runs are from the optimum, against what they have cost."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def convergence(
 ) -> Axes:
     """Nats below the optimum against log-likelihood queries, on logarithmic axes.
 
-    The bound is that of ``trace.smoothed``, an estimate: it may exceed the optimum by its error, and is then drawn on
-    the floor. Several runs under one name are a line, their median, in a band from the best to the worst; a run that
+    The bound is ``trace.smoothed``. It is an estimate, which may exceed the optimum by its error; it is then drawn on
+    the floor. Several runs under one name become a line, their median, in a band from the best to the worst. A run that
     has ended stays where it is.
 
     Parameters
     ----------
     posteriors : Posterior, or dict of str to Posterior or list of Posterior
-        All of the same model and prior, or the bounds cannot be compared.
+        Runs of one model and prior; other bounds cannot be compared.
     optimum : float, optional
         The maximum of the lower bound; by default the largest bound of these results.
     floor : float
-        Nats below which differences are not shown; the default is a tenth of the tolerance of ``auto``.
+        The smallest difference in nats that is shown; the default is a tenth of the tolerance of ``auto``.
     ax : Axes, optional
 
     Returns

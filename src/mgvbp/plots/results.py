@@ -1,4 +1,4 @@
-"""Pictures of what volatility models and networks return; how they are drawn is known there."""
+"""Pictures of the results of volatility models and networks, which know themselves how these are drawn."""
 
 from __future__ import annotations
 

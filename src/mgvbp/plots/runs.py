@@ -1,4 +1,4 @@
-"""Runs as they come to be compared: one posterior, or several by name."""
+"""The runs that a picture compares: one posterior, or several by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mgvbp.posterior.posterior import Posterior
 
 
 def by_name(posteriors: object, several: bool) -> dict[str, list[Posterior]]:
-    """The runs under each name, of which there may be ``several``, or just one; a single posterior has no name."""
+    """The runs under each name: one, or a list if ``several`` are allowed. A single posterior has the name ""."""
     if isinstance(posteriors, Posterior):
         return {"": [posteriors]}
     what = "posterior or a list of posteriors" if several else "posterior"

@@ -1,8 +1,8 @@
 """What a fit returns, and what can be done with it: marginals, summary, diagnosis, files, ArviZ.
 
-It may import what describes a distribution (`families`, `problem`, `surfaces`), nothing that searches for one.
-Begin with `posterior`; `marginal` is a parameter on its own scale, `diagnostics` says how good the approximation
-is, `loading` reads back what `Posterior.save` wrote.
+This package may import what describes a distribution (`families`, `problem`, `surfaces`), but nothing that searches
+for one. Begin with `posterior`. `marginal` has the distribution of one parameter on its own scale, `diagnostics` says
+how good the approximation is, and `loading` reads what `Posterior.save` wrote.
 """
 
 from mgvbp.posterior.diagnostics import Diagnosis

@@ -1,4 +1,4 @@
-"""Draws of a posterior as ArviZ wants them."""
+"""Draws of a posterior in the data format of ArviZ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp.core.linalg import Array
-from mgvbp.models.base import RegressionModel
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -22,12 +21,12 @@ def data_tree(
     stats: Mapping[str, Array],
     pointwise: Callable[[Array], Array] | None,
 ) -> DataTree:
-    """An ArviZ DataTree, one chain, of draws ``theta`` (S, d).
+    """An ArviZ DataTree of draws ``theta`` (S, d), as one chain.
 
     Parameters
     ----------
     values : mapping of str to ndarray of shape (S, *shape), or None
-        The named parameters on their constrained scale, where they have names.
+        The named parameters on their constrained scale; None if they have no names.
     labels : sequence of str, or None
         What each entry of θ stands for, if that is known.
     stats : mapping of str to ndarray of shape (S,)
@@ -37,6 +36,8 @@ def data_tree(
         observations as ``y``, they are exported too.
     """
     from arviz_base import from_dict
+
+    from mgvbp.models import RegressionModel
 
     groups: dict[str, Mapping[str, Any]] = {"posterior": values or {"theta": theta}, "sample_stats": stats}
     if values is not None:
@@ -54,7 +55,7 @@ def data_tree(
     coords = {"beta_dim_0": list(model.names)} if isinstance(model, RegressionModel) else None
     tree = from_dict(chains, coords=coords)
     if labels is not None:
-        # of this group only: a named parameter may be called theta too
+        # these labels are for this group only, since a named parameter may be called theta too
         node = tree["posterior" if values is None else "unconstrained_posterior"]
         node.dataset = node.to_dataset().assign_coords(theta_dim_0=list(labels))
     return tree

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Failures:
-    """Draws that had no value at the second attempt either, by reason; and how often a worker was lost."""
+    """Numbers of draws that failed at two attempts, by reason, and how often a worker was lost."""
 
     raised: int = 0
     timed_out: int = 0
@@ -16,19 +16,19 @@ class Failures:
     first_error: str = ""
 
     def add(self, reason: str, error: str = "") -> None:
-        """Count one more for a reason, which is a name of one of the counts, and remember the first error."""
+        """Add one to the count named ``reason``, and remember the first error."""
         setattr(self, reason, getattr(self, reason) + 1)
         self.first_error = self.first_error or error
 
     @property
     def counts(self) -> dict[str, int]:
-        """What occurred; ``workers_lost`` counts workers, whose draws may have been evaluated by others."""
+        """The counts above zero; ``workers_lost`` counts workers, whose draws others may have evaluated."""
         counts = {name: getattr(self, name) for name in ("raised", "timed_out", "lost", "workers_lost")}
         return {reason: count for reason, count in counts.items() if count}
 
     @property
     def total(self) -> int:
-        """All draws without a value."""
+        """The number of draws without a value."""
         return self.raised + self.timed_out + self.lost
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ from mgvbp.problem.parameters import Parameters
 ARRAYS = ("mean", "factor", *(f"trace_{name}" for name in TRACE_DTYPES))
 FAILURES = {field.name for field in fields(Failures)} - {"first_error"}
 LARGEST_TRACE = 2**30
-"""Bytes of a trace, which has a hundred an iteration."""
+"""Most bytes of a trace, which has about a hundred per iteration."""
 
 
 def load(path: str | PathLike[str]) -> Posterior:
@@ -63,7 +63,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             factor,
             family,
             lower_bound=_bound(header["lower_bound"]),
-            # files of earlier versions have none
+            # files of earlier versions do not have this error
             lower_bound_se=_error(header.get("lower_bound_se"), "error of the lower bound"),
             converged=header["converged"],
             stop_reason=_text(header["stop_reason"]),
@@ -88,14 +88,14 @@ def _family(header: dict[str, Any], dim: int) -> Family:
 
 def stored_blocks(blocks: Any) -> BlockDiagonal:
     """The blocks that a header lists."""
-    # numbers would be sizes, and a few bytes can name a size that fills the memory
+    # BlockDiagonal takes numbers for sizes; a damaged file could name a size that fills the memory
     if not isinstance(blocks, list) or not all(isinstance(block, list) for block in blocks):
         raise FileFormatError("its blocks are no lists of indices")
     return BlockDiagonal(blocks)
 
 
 def _size(header: dict[str, Any]) -> int:
-    """Bytes of arrays that a posterior with these labels and this family has, at most."""
+    """The most bytes that the arrays of a posterior with this header can have."""
     labels = header["labels"]
     family = _family(header, len(labels) if isinstance(labels, list) else 0)
     return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
@@ -114,7 +114,7 @@ def _checked(array: Any, dtype: str, shape: tuple[int, ...], *, finite: bool = T
 
 def _parameters(spec: Any, dim: int) -> Parameters | None:
     parameters = None if spec is None else Parameters.from_spec(spec)
-    # before anything of that size is made: a few bytes can describe an array that fills the memory
+    # checked before arrays of that size are made: a damaged file could describe one that fills the memory
     if parameters is not None and parameters.dim != dim:
         raise FileFormatError(
             f"the named parameters make up {parameters.dim} numbers, but the mean has {dim}"
@@ -136,14 +136,14 @@ def _text(value: Any) -> str:
 
 
 def _bound(value: Any) -> float:
-    """The lower bound: a number, or −∞ of a run that was stopped before it had one."""
+    """The lower bound: a number, or −∞ if the run was stopped before it had one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) < math.inf:
         raise FileFormatError(f"the lower bound cannot be {str(value)[:100]}")
     return float(value)
 
 
 def _error(value: Any, name: str) -> float | None:
-    """The error or gap of such a number; infinite of a run that was stopped before it had one."""
+    """An error or gap: a number, or infinite if the run was stopped before it had one; None if it is not known."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) >= 0.0:
@@ -159,5 +159,5 @@ def _other_optima(bounds: Any) -> list[float] | None:
 
 def _failures(stored: Any) -> dict[str, int]:
     if unknown := set(stored) - FAILURES:
-        raise FileFormatError(f"no evaluation fails by {sorted(unknown)[0][:100]!r}")
+        raise FileFormatError(f"{sorted(unknown)[0][:100]!r} is not a reason for which evaluations fail")
     return {name: count(number, name) for name, number in stored.items()}

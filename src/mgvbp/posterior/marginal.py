@@ -19,18 +19,17 @@ from mgvbp.problem.problem import NamedParameters
 from mgvbp.transforms import Elementwise
 
 DRAWS = 10_000
-"""Draws, with seed 0, behind moments and quantiles that have no formula: the same numbers at every call."""
+"""Moments and quantiles without a formula are estimated from this many draws with seed 0, the same at every call."""
 
 
 class Marginal:
     """The posterior of one named parameter, on its constrained scale; made by ``posterior["name"]``.
 
-    ``posterior["name[0]"]`` is that of an entry, a number.
+    ``posterior["name[0]"]`` is the marginal of one entry, a scalar.
 
-    Moments, quantiles and densities are exact where there is a formula: the means and deviations of `Real`,
-    `Positive`, `LowerBound` and `UpperBound`, the quantiles of these and of `Interval`, all densities. The
-    rest is estimated from `DRAWS` draws with a fixed seed. Where the model was written elsewhere (NumPyro,
-    PyMC) all is, and there are no densities.
+    Means and standard deviations of `Real`, `Positive`, `LowerBound` and `UpperBound`, quantiles of these and of
+    `Interval`, and all densities are exact. Other moments and quantiles are estimated from `DRAWS` draws with a fixed
+    seed. For a model of NumPyro or PyMC all of them are estimated, and there are no densities.
 
     Attributes
     ----------
@@ -79,13 +78,13 @@ class Marginal:
         return self._quantile(levels)
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
-        """``n`` draws, (n, *shape): the same as ``posterior.draws(n, rng)`` has under this name."""
+        """``n`` draws, (n, *shape): the same as ``posterior.draws(n, rng)[name]``."""
         return np.asarray(self._parameters.constrain(self._q.sample(n, rng))[self.name])
 
     def log_density(self, value: ArrayLike) -> Any:
         """Log density at a value (*shape), or at S of them, (S, *shape) -> (S,); −inf outside the support.
 
-        It is joint in the entries of the value, with respect to the same measure as the transform's Jacobian.
+        It is the joint density of all entries, with respect to the same measure as the transform's Jacobian.
         """
         values = as_floats(value, self.name)
         if values.shape == self.shape:
@@ -117,7 +116,7 @@ class Marginal:
 
 
 class TransformedMarginal(Marginal):
-    """A `Marginal` whose transform is known, so that there are formulas."""
+    """A `Marginal` whose transform is known, so that it has formulas for its moments and density."""
 
     def __init__(self, q: Gaussian, parameters: Parameters, name: str) -> None:
         super().__init__(q, parameters, name)
@@ -147,7 +146,7 @@ class TransformedMarginal(Marginal):
     def _draws(self) -> Array:
         if not self._transform.increasing:
             return self.sample(DRAWS, rng=0)
-        # each entry depends on one number alone: equally likely strata of it leave next to no error
+        # each entry depends on one number alone: its quantiles at equidistant levels leave next to no error
         return self._at_levels((np.arange(DRAWS) + 0.5) / DRAWS)
 
     def _at_levels(self, levels: Array) -> Array:
@@ -169,7 +168,7 @@ class TransformedMarginal(Marginal):
         return result
 
     def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
-        """The distribution of an entry by itself, if it is a function of one unconstrained number."""
+        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
         t = self._transform
         if not isinstance(t, Elementwise):
             return None
@@ -180,7 +179,7 @@ class TransformedMarginal(Marginal):
     def _by_halves(self, values: Array) -> Array:
         try:
             x = self._transform.unconstrain(values)
-        except InvalidInputError:  # some value is outside the support: look for it by halves
+        except InvalidInputError:  # some value is outside the support: split the values to find it
             if len(values) == 1:
                 return np.array([-np.inf])
             return np.concatenate([self._by_halves(half) for half in np.array_split(values, 2)])
@@ -188,7 +187,7 @@ class TransformedMarginal(Marginal):
 
 
 class EntryMarginal(Marginal):
-    """A `Marginal` of one entry of a parameter: what the whole one has there, and the entry's own density."""
+    """The `Marginal` of one entry of a parameter: moments and draws come from the whole, the density is its own."""
 
     def __init__(self, whole: Marginal, label: str, index: tuple[int, ...]) -> None:
         self.name, self.shape = label, ()
@@ -217,7 +216,9 @@ class EntryMarginal(Marginal):
 
 
 def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ...]] | None:
-    """The parameter of this name, or that of this label and the entry's index; ``values`` are (S, *shape) each.
+    """The parameter and the index of the entry that ``name`` refers to; the index is () for a whole parameter.
+
+    ``values`` are arrays (S, *shape) by parameter. The result is None if ``name`` refers to none of them.
 
     Examples
     --------
@@ -240,7 +241,7 @@ def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ..
 
 
 def marginal(q: Gaussian, parameters: NamedParameters, name: str) -> Marginal:
-    """The distribution of the parameter ``name``, or of the entry with that label, where θ ~ ``q``."""
+    """The distribution of the parameter ``name``, or of the entry with this label, if θ ~ ``q``."""
     known = found(parameters.constrain(q.mean[None]), name)
     if known is not None and known[1]:
         return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Posterior(Gaussian):
-    """A Gaussian approximation of a posterior; use it as the prior of the next fit as it is.
+    """A Gaussian approximation of a posterior; it can serve as the prior of the next fit.
 
     Attributes
     ----------
     lower_bound : float
-        Larger is better. For the named methods the largest moving average over the run: a maximum of noisy
-        values, which leans upwards. For ``auto`` the surface's estimate at the result, which may exceed the
-        maximum by its error. `diagnose` estimates the bound on fresh draws.
+        Larger is better. For the named methods it is the largest moving average over the run, which is biased
+        upwards, as a maximum of noisy values is. For ``auto`` it is the surface's estimate at the result, which may
+        exceed the maximum by its error. `diagnose` estimates the bound on fresh draws.
     lower_bound_se : float or None
         The standard error of the estimate of ``auto``; None where it is not known.
     converged : bool
@@ -48,13 +48,15 @@ class Posterior(Gaussian):
         What was run.
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
-        and the standard deviation of that, where it is known; None for the named methods.
+        and the standard deviation of this distance; None for the named methods.
     other_optima : tuple of float or None
-        Of a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first; empty if
-        all agreed, None where there was but one start. Unless they are far lower, `diagnose` then says "distrust".
+        For a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first. It is
+        empty if all starts agreed, and None if there was one start. If one of these bounds is not far lower than
+        ``lower_bound``, `diagnose` says "distrust".
     failures : dict of str to int
-        Of a fit with ``n_jobs`` or ``timeout``: draws whose evaluation failed twice, by reason (``raised``,
-        ``timed_out``, ``lost``); and ``workers_lost``, a number of workers, whose draws or shards others took over.
+        For a fit with ``n_jobs`` or ``timeout``: the number of draws whose evaluation failed twice, by reason
+        (``raised``, ``timed_out``, ``lost``), and the number ``workers_lost`` of workers whose draws or shards others
+        took over.
     parameters : Parameters or None
         Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
         its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
@@ -128,19 +130,19 @@ class Posterior(Gaussian):
         return marginal(self, self.parameters, name)
 
     def __contains__(self, name: object) -> bool:
-        """Whether ``posterior[name]`` is there."""
+        """Whether ``posterior[name]`` exists."""
         return self.parameters is not None and found(self.named(self.mean[None]), name) is not None
 
-    __iter__ = None  # or else Python would try posterior[0], posterior[1], ...
+    __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A label for each entry of θ; made when asked for, as there may be a million."""
+        """A label for each entry of θ; the labels are made on first use, as there may be a million."""
         return tuple(indexed("theta", (self.dim,)) if self._labels is None else self._labels)
 
     @property
     def _labelled(self) -> bool:
-        """Whether the entries of θ have names but what they stand for is not known."""
+        """Whether the entries of θ have labels, while the parameters behind them are not known."""
         if self.parameters is not None or self._labels is None:
             return False
         return self.labels != tuple(indexed("theta", (self.dim,)))
@@ -148,13 +150,13 @@ class Posterior(Gaussian):
     def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
         """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
 
-        They are the rows of ``sample(n, rng)``, transformed; without named parameters, these rows as
-        ``theta``.
+        They are the transformed rows of ``sample(n, rng)``. If the parameters have no names, these rows themselves
+        are returned as ``theta``.
         """
         return self.named(self.sample(n, rng))
 
     def named(self, theta: Array) -> dict[str, Array]:
-        """Draws of θ (S, d), from `sample` or `resample`, by name as `draws` has them."""
+        """Draws of θ (S, d), such as those of `sample` or `resample`, by name on the constrained scale."""
         return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
 
     def diagnose(
@@ -163,7 +165,7 @@ class Posterior(Gaussian):
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Diagnosis:
-        """Evaluate the target on fresh draws: can the result be trusted? ``print`` shows a report with advice.
+        """Evaluate the target on fresh draws to see if the result can be trusted; ``print`` shows a report.
 
         Parameters
         ----------
@@ -171,7 +173,7 @@ class Posterior(Gaussian):
             How many evaluations to spend.
         rng : int or numpy.random.Generator
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, which brings no model back.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
@@ -184,10 +186,11 @@ class Posterior(Gaussian):
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Array:
-        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; see `named` for names.
+        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; `named` gives them by name.
 
-        They are chosen from ``num_draws`` draws of `sample` and closer to the posterior than these, if k-hat is not
-        above its limit (`diagnose`); otherwise there is a warning. A draw of large weight can occur several times.
+        They are chosen from ``num_draws`` draws of `sample` and are closer to the posterior than these, if k-hat is
+        not above its limit (see `diagnose`). If it is, there is a warning. A draw of large weight can occur several
+        times.
 
         Parameters
         ----------
@@ -217,14 +220,14 @@ class Posterior(Gaussian):
         return density
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
-        """Draws as an ArviZ DataTree, one chain; the model is evaluated once a draw, if it is known.
+        """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
 
-        ``posterior`` has what `draws` gives; ``sample_stats`` the log density ``log_q`` of the approximation and
-        ``lp`` of the target at θ; with named parameters ``unconstrained_posterior`` has θ, which the methods of
-        `mgvbp.models` take. Of a model that has ``pointwise``, ``log_likelihood`` has ``num_draws`` values for
-        each observation, for LOO, and ``observed_data`` its ``y``.
+        The group ``posterior`` has the values of `draws`. ``sample_stats`` has the log densities of the approximation
+        (``log_q``) and of the target (``lp``) at θ. With named parameters, ``unconstrained_posterior`` has θ, which
+        the methods of `mgvbp.models` take. If the model has ``pointwise``, ``log_likelihood`` has ``num_draws``
+        values for each observation, for LOO, and ``observed_data`` has the model's ``y``.
 
-        ArviZ before 1.0 wants ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
+        ArviZ before 1.0 needs ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
         """
         theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
         stats = {"log_q": self.log_density(theta)}
@@ -241,7 +244,7 @@ class Posterior(Gaussian):
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
 
-        Of parameters that are not a `mgvbp.Parameters` (of NumPyro and PyMC models) it keeps the labels.
+        The parameters of NumPyro and PyMC models are not `mgvbp.Parameters`; the file has only their labels.
         """
         trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
         blocks = getattr(self.family, "blocks", None)
@@ -272,6 +275,6 @@ class Posterior(Gaussian):
         return summarise(self, scale if self.parameters is None else "parameters on their constrained scale")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles go without the model, which is often not picklable; see `save` for the parameters."""
+        """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
         return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}

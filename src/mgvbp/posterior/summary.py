@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from mgvbp.posterior.posterior import Posterior
 
 MOST_ROWS = 1000
-"""Rows of a summary; of more, the first and the last ones are shown."""
+"""Most rows of a summary; of a longer table the first and the last rows are shown."""
 
 
 def summarise(posterior: Posterior, scale: str) -> str:
-    """The heading, a line on the ``scale`` of the table, if there is something to say, and the table."""
+    """The heading, the line ``scale`` about the scale of the values, unless it is empty, and the table."""
     rows, half = list(table_rows(posterior).items()), MOST_ROWS // 2
     more = max(0, len(rows) - MOST_ROWS)
     if more:

@@ -1,4 +1,4 @@
-"""The record of a run: one value an iteration."""
+"""The record of a run: one row of numbers for each iteration."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mgvbp.core.linalg import Array
 
 @dataclass(frozen=True)
 class Trace:
-    """One entry an iteration, each an array of the same length.
+    """Arrays with one entry for each iteration.
 
     Attributes
     ----------
     phase : what the iteration's draws were for; ``step`` for the named methods
     lower_bound : the estimate after that iteration's draws (larger is better)
-    smoothed : its moving average over the last ``window`` iterations; for ``auto`` the bound of the best iterate
+    smoothed : the bound's moving average over the last ``window`` iterations; for ``auto`` that of the best iterate
     gap : predicted distance to the optimum in nats, noise included
     noise : standard deviation of the gap, where the method knows it; else inf
     step_size : the step taken

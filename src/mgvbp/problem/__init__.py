@@ -1,8 +1,8 @@
 """What is to be approximated: a log-likelihood and a prior, over parameters with names and constraints.
 
-It may import `families` (a Gaussian prior), `transforms` (constraints) and `core`; it never draws and never
-decides. Begin with `problem`, which checks what the user's function returns; then `parameters` and `model`, which
-give names to θ. `minibatch` and `sharded` are log-likelihoods of data too large for one call.
+This package may import `families` (a Gaussian prior), `transforms` (constraints) and `core`; it makes no draws and
+takes no decisions. Begin with `problem`, which checks what the user's function returns; then `parameters` and
+`model`, which give names to θ. `minibatch` and `sharded` are log-likelihoods of data too large for one call.
 """
 
 from mgvbp.problem.minibatch import Minibatches

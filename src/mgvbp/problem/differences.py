@@ -9,24 +9,26 @@ import numpy as np
 from mgvbp.core.linalg import Array
 
 FIRST = 2.0**-3
-"""The first step; each further one is a quarter of the one before. Powers of two, which add without rounding."""
+"""The first step. Each further step is a quarter of the one before; powers of two add without rounding."""
 LEVELS = 10
-"""Steps at most, the last 5e-7: what is 1e-4 wide is resolved."""
+"""Most steps. The last one is 5e-7, which resolves features of width 1e-4."""
 ROUND_OFF = 100.0 * float(np.finfo(np.float64).eps)
-"""Of a value, relative to 1 + |value|: densities are sums of terms that cancel."""
+"""Rounding error of a value, relative to 1 + |value|. It is many units, since densities are sums of terms that
+cancel."""
 ENOUGH = 1e-9
 """Estimated error, relative to 1 + |derivative|, at which no further step is taken."""
 MOST_NUMBERS = 2**21
-"""In the points that a function of rows gets at once."""
+"""Most numbers in the points that a function of rows gets in one call."""
 
 
 def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
     """The derivative of each entry of ``function(x)`` in its own entry of ``x``, all of one shape.
 
     Ridders (1982): the central differences ``D(h) = f' + c₂h² + c₄h⁴ + …`` of ever smaller steps are extrapolated to
-    h = 0 as a polynomial in h². Of each entry the extrapolation that differs least from those it is made of is
-    taken: small steps lose digits, large ones miss what is narrow. What differs by less than round-off agrees by
-    chance, which is counted as well. nan where no difference is finite.
+    h = 0 as a polynomial in h². For each entry the extrapolation with the least estimated error is taken: small steps
+    lose digits, large steps miss narrow features. The estimated error is the difference between the extrapolation and
+    those that it is made of, plus round-off, since extrapolations may agree by chance. The result is nan where no
+    difference is finite.
     """
     best, error = np.full(x.shape, np.nan), np.full(x.shape, np.inf)
     before: list[Array] = []
@@ -35,7 +37,8 @@ def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
         ahead, behind = x + step, x - step
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             above, below = function(ahead), function(behind)
-            row = [(above - below) / (ahead - behind)]  # by the distance that the floats have, not by 2h
+            # x ± h are rounded, so that their distance is not exactly 2h
+            row = [(above - below) / (ahead - behind)]
             noise = ROUND_OFF * (1.0 + np.abs(above)) / step
             for power, coarse in enumerate(before, start=1):
                 row.append(row[-1] + (row[-1] - coarse) / (16.0**power - 1.0))
@@ -60,7 +63,7 @@ def _gradients(function: Callable[[Array], Array], theta: Array) -> Array:
     dim = theta.shape[1]
 
     def along_axes(moved: Array) -> Array:
-        """The values where one entry of θ is the moved one, for each entry in turn: (S, d) -> (S, d)."""
+        """The values at θ with one entry replaced by that of ``moved``, for each entry in turn: (S, d) -> (S, d)."""
         points = np.repeat(theta[:, None], dim, axis=1)
         points[:, np.arange(dim), np.arange(dim)] = moved
         return function(points.reshape(-1, dim)).reshape(moved.shape)

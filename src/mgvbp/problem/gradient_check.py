@@ -1,4 +1,4 @@
-"""Whether a gradient that the user wrote is that of their function: a wrong one would be certified all the same."""
+"""Check that the user's gradient is that of their function, since `auto` would certify a wrong result otherwise."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Problem
 
 STEPS = (1e-3, 2e-3, 3e-3, 4e-3)
-"""Of the differences, in standard deviations."""
+"""Steps of the differences, in standard deviations of q."""
 AGREEMENT = 0.1
-"""Relative spread of differences of one step and of several beyond which they say nothing: noise, kinks, few digits."""
+"""Slopes from different steps with a larger relative spread show nothing: there is noise, a kink, or few digits."""
 WRONG = 0.25
-"""Relative error of a gradient that is not one of this function."""
+"""Relative error beyond which a gradient seems wrong."""
 ROUND_OFF = 1e3
-"""Units of round-off of the values below which a difference is none."""
+"""A difference of values that is below this many units of round-off shows nothing."""
 MOST_DRAWS = 10
-"""Some may be where the function is not finite."""
+"""Most draws that are tried, since the function may not be finite at some of them."""
 
 
 def check_gradient(problem: Problem, q: Gaussian, rng: np.random.Generator) -> None:
     """Compare ``problem.grad`` with central differences, along a random direction from a random draw of ``q``.
 
-    Four evaluations if it is right. One that seems wrong is looked at from two more draws, with more steps, and is
-    wrong if one of them confirms it: a single draw may lie at a kink, or its differences agree by chance. What raises
-    an exception is left to the run, which knows what to do then.
+    A gradient that is right takes four evaluations. One that seems wrong is checked at up to two more draws, with
+    more steps, and is refused if one of them confirms the error: a single draw may lie at a kink, or its differences
+    may agree by chance. If the function raises an exception the check ends, since the run handles exceptions.
     """
     assert problem.grad is not None
     seen = wrong = 0
@@ -56,7 +56,7 @@ def check_gradient(problem: Problem, q: Gaussian, rng: np.random.Generator) -> N
 
 
 def slope(problem: Problem, theta: Array, direction: Array, steps: tuple[float, ...]) -> tuple[float, bool]:
-    """The slope at θ (1, d) by central differences of these steps, and whether it is good for anything."""
+    """The slope at θ (1, d) by central differences of these steps, and whether it is reliable."""
     ahead = np.array(steps)[:, None]
     values = problem.evaluate(theta + np.concatenate([ahead, -ahead]) * direction)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,32 +17,33 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 
 DERIVATIVES = ("value_and_grad", "value_grad_and_squares")
 PROBES = 4
-"""Rows on which a function is asked whether it sums over its rows."""
+"""Number of rows that are used to check whether a function sums over its rows."""
 
 
 class Minibatches:
-    """The log-likelihood of independent observations, of which each iteration sees a random batch.
+    """The log-likelihood of independent observations; each iteration of a fit sees a random batch of them.
 
-    Called, it is the log-likelihood of all data, summed batch by batch; `at` is the one of an iteration: that of its
-    batch times N/B, which is the same on average. All draws of an iteration see the same batch. The order of the
-    data is a function of the seed and the epoch, so that a run can be repeated, and resumed.
+    A call returns the log-likelihood of all data, summed batch by batch. `at` returns the function of one iteration:
+    the log-likelihood of its batch times N/B, which has the same mean. All draws of an iteration see the same batch.
+    The order of the data is a function of the seed and the epoch, so that a run can be repeated and resumed.
 
     Parameters
     ----------
     log_likelihood : callable
-        ``log_likelihood(theta, *batch)``, with draws (S, d) and some rows of each array of data -> (S,): the *sum*
-        over the rows. A function that averages, or has a prior in it, is refused at its first call, which compares
-        four random rows with two and two. Methods ``value_and_grad`` and ``value_grad_and_squares`` with the same
-        arguments, as `mgvbp.networks.Network` and `mgvbp.from_jax` have them, bring derivatives.
+        ``log_likelihood(theta, *batch)`` takes draws (S, d) and some rows of each array of data, and returns the
+        *sum* over these rows, (S,). The first call compares its value for four random rows with the values for two
+        and two of them, and refuses a function that averages or contains a prior. If the function has methods
+        ``value_and_grad`` and ``value_grad_and_squares`` with the same arguments, as `mgvbp.networks.Network` and
+        `mgvbp.from_jax` have, they give the derivatives.
     *data : arrays
-        Of the same length N, one row an observation. Lists, and series and frames of pandas, become NumPy arrays;
-        anything else with a ``shape`` stays what it is, a memory map for one, if its first axis takes slices and
-        sorted arrays of row numbers.
+        Arrays of the same length N, one row per observation. Lists, and series and frames of pandas, become NumPy
+        arrays. Any other object with a ``shape``, such as a memory map, is used as it is; its first axis must take
+        slices and sorted arrays of row numbers.
     batch_size : int, optional
-        B, by default N. Where it does not divide N, all batches of an epoch are a little smaller: a small last
-        one would be noise with the weight of all others.
+        B, by default N. If it does not divide N, all batches of an epoch are a little smaller. Otherwise the last
+        batch would be small, and its noise would count as much as all the others.
     rng : int or numpy.random.Generator
-        Seed of the order.
+        Seed of the order of the data.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class Minibatches:
         return -(-self.num_rows // self.batch_size)
 
     def at(self, iteration: int) -> Batch:
-        """The log-likelihood of iteration 1, 2, ...: that of a batch, as if of all data."""
+        """The log-likelihood of iteration 1, 2, ...: that of its batch, scaled to the size of all data."""
         if self.num_batches == 1:
             return Batch(self, self.data, 1.0)
         epoch, position = divmod(iteration - 1, self.num_batches)
@@ -105,16 +106,16 @@ class Minibatches:
         return self._sum("__call__", theta)[0]
 
     def __getattr__(self, name: str) -> Any:
-        """What the function brings along: derivatives, of all data, and the names of the parameters."""
+        """Attributes of the function itself: its derivatives, summed over all data, and its ``parameters``."""
         function = self.__dict__.get("log_likelihood")
         if name not in (*DERIVATIVES, "parameters") or not hasattr(function, name):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         return partial(self._sum, name) if name in DERIVATIVES else getattr(function, name)
 
     def evaluate(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
-        """What the method ``name`` of the function gives for some rows of data."""
+        """The results of the function's method ``name`` for some rows of data."""
         if name in self._unchecked and self._seen_to_sum(name, theta):
-            self._unchecked.discard(name)  # by another thread, it may be gone
+            self._unchecked.discard(name)  # another thread may have removed it already
         return self._parts(name, theta, data)
 
     def _parts(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
@@ -134,9 +135,9 @@ class Minibatches:
         return self._epoch[1]
 
     def _seen_to_sum(self, name: str, theta: Array) -> bool:
-        """Whether a method was seen to sum over random rows; raise if it does not.
+        """Whether a test on random rows showed that the method sums over rows; raise if it showed that it does not.
 
-        Zeros and infinities show nothing, and results of a wrong shape are for the caller to refuse.
+        Zeros and infinities show nothing. Results of a wrong shape show nothing either: the caller refuses them.
         """
         rows = np.sort(self._probes.choice(self.num_rows, min(PROBES, self.num_rows), replace=False))
         half = len(rows) // 2
@@ -164,7 +165,7 @@ class Minibatches:
 
 
 def as_indexed(array: Any) -> Any:
-    """``array`` as something whose rows have numbers: those of pandas have labels."""
+    """``array`` as an object that is indexed by row numbers; objects of pandas would be indexed by labels."""
     if isinstance(array, (list, tuple)) or hasattr(array, "iloc"):
         try:
             array = np.asarray(array)
@@ -179,7 +180,7 @@ def as_indexed(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A batch of data, whose log-likelihood counts ``scale`` times."""
+    """The log-likelihood of a batch of data, multiplied by ``scale``."""
 
     owner: Minibatches
     data: tuple[Any, ...]
@@ -190,11 +191,11 @@ class Batch:
         return self._scaled("__call__", theta)[0]
 
     def value_and_grad(self, theta: Array) -> tuple[Array, ...]:
-        """It and its gradients (S, d)."""
+        """The scaled log-likelihood (S,) and its gradients (S, d)."""
         return self._scaled("value_and_grad", theta)
 
     def value_grad_and_squares(self, theta: Array) -> tuple[Array, ...]:
-        """These and the scaled sum of squared gradients of the rows, (S, d)."""
+        """The same as `value_and_grad`, and the scaled sum over the rows of their squared gradients, (S, d)."""
         return self._scaled("value_grad_and_squares", theta)
 
     def _scaled(self, name: str, theta: Array) -> tuple[Array, ...]:

@@ -22,14 +22,14 @@ class Model:
     Parameters
     ----------
     function : callable
-        Called with one keyword argument a name, of shape (S, *shape); returns the log-likelihood (S,).
+        Called with one keyword argument per parameter, an array (S, *shape); returns the log-likelihood (S,).
     parameters : Parameters
     pointwise : callable, optional
-        The log-likelihood of each of n observations: called as ``function`` is, with all draws at once, returns
-        (S, n). `Posterior.to_arviz` then has the group ``log_likelihood``, for LOO. The attribute of this name is the
-        same as a function of θ, (S, d) -> (S, n), or None.
+        The log-likelihood of each of n observations. It is called like ``function``, with all draws at once, and
+        returns (S, n). `Posterior.to_arviz` then has the group ``log_likelihood``, for LOO. The attribute
+        ``pointwise`` is the same function of θ instead, (S, d) -> (S, n), or None.
     y : array_like of shape (n,), optional
-        The observations, for the group ``observed_data``; they go with ``pointwise``.
+        The observations, for the group ``observed_data`` of `Posterior.to_arviz`; they need ``pointwise``.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Model:
     parameters: Parameters
     _pointwise: Callable[..., Any] | None = field(default=None, repr=False)
 
-    y: ClassVar[Any] = None  # and of an object, where it is given; a subclass may have its own
+    y: ClassVar[Any] = None  # an instance that is given y has its own; so may a subclass
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Model:
 
 
 def _require_function(function: Any, name: str, names: Iterable[str]) -> None:
-    """Complain of what cannot be called with these names."""
+    """Raise if ``function`` cannot be called with keyword arguments of these names."""
     if not callable(function):
         raise InvalidTypeError(f"{name} must be a function of the parameters; got {function!r}")
     if not takes(function, names):
@@ -118,7 +118,7 @@ def _require_function(function: Any, name: str, names: Iterable[str]) -> None:
 
 
 def takes(function: Callable[..., Any], names: Iterable[str]) -> bool:
-    """Whether the function's signature allows these keyword arguments; True where it has none to look at."""
+    """Whether the function's signature allows these keyword arguments; True if the signature is not known."""
     try:
         inspect.signature(function).bind(**dict.fromkeys(names))
     except ValueError:

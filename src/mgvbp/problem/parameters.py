@@ -1,4 +1,4 @@
-"""Named parameters under constraints, and how they lie in one unconstrained vector."""
+"""Named parameters under constraints, and their place in one unconstrained vector."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Key = str | tuple[str, ...]
 
 
 class Parameters:
-    """Names, shapes and constraints of a model's parameters: how they lie in one unconstrained vector θ.
+    """Names, shapes and constraints of a model's parameters, and their place in one unconstrained vector θ.
 
     Parameters
     ----------
     transforms : mapping of str or tuple of str to Transform, optional
-        As the keyword arguments, for names that are no identifiers. A tuple names the entries of a vector under
-        one constraint: each is then a scalar parameter of its own.
+        The same as the keyword arguments, for names that are not Python identifiers. A tuple names the entries of a
+        vector under one constraint: each is then a scalar parameter of its own.
     **named : Transform
-        One for each name, in the order in which they make up θ.
+        One transform for each name, in the order in which they make up θ.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class Parameters:
 
     @property
     def transforms(self) -> dict[str, Transform]:
-        """The transform of each name that has one of its own: those in tuples do not."""
+        """The transform of each name that has its own; names in tuples share one."""
         return {key: transform for key, transform in self._items if isinstance(key, str)}
 
     @property
@@ -106,7 +106,7 @@ class Parameters:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A label for each number in θ, with the index of the entry it stands for where there is one."""
+        """A label for each number in θ: the parameter's name and, for arrays, an index."""
         return tuple(
             label
             for key, t in self._items
@@ -116,7 +116,7 @@ class Parameters:
         )
 
     def constrain(self, theta: ArrayLike) -> dict[str, Array]:
-        """The value of each name, (S, *shape), at the rows of ``theta`` (S, d); without the S for (d,)."""
+        """The value of each name, (S, *shape), at the rows of ``theta`` (S, d); for one θ (d,) it is (*shape)."""
         points = as_floats(theta, "theta")
         if points.ndim == 1:
             return {name: value[0] for name, value in self.constrain(points[None]).items()}
@@ -127,7 +127,7 @@ class Parameters:
         return values
 
     def unconstrain(self, values: Mapping[str, ArrayLike]) -> Array:
-        """The θ (d,) of one value for each name, or the (S, d) of values that all have a leading axis S."""
+        """The θ (d,) for one value of each name, or (S, d) for values that all have a leading axis of length S."""
         arrays = {name: as_floats(value, name) for name, value in self._complete(values, "value").items()}
         own = {name: transform.shape for name, transform in self.transforms.items()}
         single = all(array.shape == own.get(name, ()) for name, array in arrays.items())
@@ -154,7 +154,7 @@ class Parameters:
         return total
 
     def blocks(self, theta: Array) -> Iterator[tuple[Key, Transform, Array]]:
-        """Each constraint, with the name or names it is for and its columns of ``theta`` (S, d)."""
+        """Each constraint as its name or names, the transform and its columns of ``theta`` (S, d)."""
         if theta.ndim != 2 or theta.shape[1] != self.dim:
             raise InvalidInputError(f"theta has shape {theta.shape}; expected (S, {self.dim})")
         start = 0
@@ -168,9 +168,10 @@ class Parameters:
         Parameters
         ----------
         **distributions : object with ``logpdf``, or callable
-            One for each name. A frozen distribution of ``scipy.stats`` applies to every entry of the value by
-            itself, or, if multivariate (Dirichlet included), to the value. Its support must hold all values
-            that the constraint allows. A function of the values (S, *shape) returns the log density (S,).
+            One for each name. A univariate frozen distribution of ``scipy.stats`` is that of every entry of the
+            value, a multivariate one (Dirichlet included) that of the whole value. Its support must contain all
+            values that the constraint allows. A function takes the values (S, *shape) and returns the log density
+            (S,).
 
         Examples
         --------
@@ -199,12 +200,12 @@ class Parameters:
 
     @classmethod
     def from_spec(cls, spec: Any) -> Parameters:
-        """Build from what `spec` gave; nothing in it is evaluated.
+        """Build the parameters that `spec` describes; no part of a specification is evaluated as code.
 
         Raises
         ------
         FileFormatError
-            It is anything else.
+            ``spec`` is not such a list.
         """
         transforms: dict[Key, Transform] = {}
         try:
@@ -218,7 +219,7 @@ class Parameters:
             raise FileFormatError(f"not a description of parameters: {error}") from None
 
     def _complete(self, given: Mapping[str, Any], what: str) -> Mapping[str, Any]:
-        """``given``, which has a ``what`` for each name, if it has all names and no others."""
+        """``given``, which maps each name to a ``what``; raise unless it has all names and no others."""
         if not isinstance(given, Mapping):
             raise InvalidTypeError(f"expected a dict with {', '.join(self.names)}; got {given!r}")
         if set(given) != set(self.names):
@@ -242,12 +243,12 @@ class Parameters:
 
 
 def names_in(key: Key) -> tuple[str, ...]:
-    """The names that share a constraint."""
+    """The names in a key of one constraint."""
     return (key,) if isinstance(key, str) else key
 
 
 def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
-    """Where the numbers of each name's array lie, if they are put one behind the other."""
+    """The slice of each name's array in a vector in which all arrays stand one behind the other."""
     slices, start = {}, 0
     for name, shape in shapes.items():
         slices[name] = slice(start, start + math.prod(shape))
@@ -263,7 +264,7 @@ def indexed(name: str, shape: tuple[int, ...]) -> Iterable[str]:
 
 
 def named(name: str, function: Callable[[Array], Array], value: Array) -> Array:
-    """``function(value)``, whose errors then start with the parameter's name."""
+    """``function(value)``; the message of an error starts with the parameter's name."""
     try:
         return function(value)
     except InvalidInputError as error:

@@ -1,4 +1,4 @@
-"""Priors on the constrained scale: distributions of named values, as a density of θ."""
+"""Priors on the constrained scale: distributions of named values, turned into a density of θ."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class ConstrainedPrior:
     def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient of `log_density` at each row, (S, d) -> (S, d), by differences within each constraint.
 
-        Distributions know their densities, not their derivatives. nan where the density is zero all around.
+        Differences are needed since distributions have densities, but no derivatives. The gradient is nan where the
+        density is zero all around.
         """
         points = as_floats(theta, "theta")
         return np.concatenate([self._slopes(*block) for block in self.parameters.blocks(points)], axis=1)
 
     def _slopes(self, key: Key, transform: Transform, columns: Array) -> Array:
-        """The gradient in the numbers (S, size) of one constraint: all else in the density is constant in them."""
+        """The gradient in the numbers (S, size) of one constraint; other terms of the density do not contain them."""
 
         def of_entries(x: Array) -> Array:
             assert isinstance(transform, Elementwise)
@@ -78,14 +79,14 @@ class ConstrainedPrior:
         return np.where(finite, checked_values(terms, value, f"the prior of {name}"), -np.inf)
 
     def _terms(self, name: str, value: Array) -> Array:
-        """What a distribution says of values (S, *shape): one number a draw, or one an entry."""
-        # far out in the tails formulas overflow on the way to a density of 0: nothing to warn of
+        """The log density of values (S, *shape), as their distribution returns it: one number per draw or entry."""
+        # far out in the tails formulas overflow and the density is 0, which needs no warning
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return np.asarray(log_density_of(self.distributions[name], name, value))
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:
-    """Refuse a prior that is zero at some of the values of ``transform``, where both say what theirs are."""
+    """Refuse a prior that is zero at some values of ``transform``, if the supports of both are known."""
     if not isinstance(transform, Elementwise | Ordered) or not callable(
         getattr(distribution, "support", None)
     ):
@@ -97,7 +98,7 @@ def require_support(name: str, transform: Transform, distribution: Any) -> None:
             f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
         ) from None
     low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
-    if isinstance(transform, Ordered):  # whose entries bind each other: each by itself can be any number
+    if isinstance(transform, Ordered):  # the entries constrain each other, but each can be any number
         lower, upper = -math.inf, math.inf
         advice = (
             "a distribution of all real numbers, such as scipy.stats.norm, or Positive steps and their sums"
@@ -114,7 +115,7 @@ def require_support(name: str, transform: Transform, distribution: Any) -> None:
 
 
 def log_density_of(distribution: Any, name: str, value: Array) -> Any:
-    """The log density of the values (S, *shape) as the distribution, or the function, returns it."""
+    """The log density of the values (S, *shape), as the distribution (or function) returns it."""
     if not hasattr(distribution, "logpdf"):
         return distribution(value)
     # scipy's Dirichlet, alone among its distributions, has the draws in the last axis
@@ -130,8 +131,8 @@ def log_density_of(distribution: Any, name: str, value: Array) -> Any:
 
 
 def univariate(distribution: Any) -> bool:
-    """Whether it is one of scipy's for single numbers, which say of each entry of an array what they say of it alone.
+    """Whether ``distribution`` is one of scipy's univariate ones, which treat each entry of an array by itself.
 
-    Others may return as many terms and yet look at several entries for one, as a random walk does.
+    Other distributions may return one term per entry too, and yet use several entries for it, as a random walk does.
     """
     return type(distribution).__module__.startswith("scipy.stats.") and hasattr(distribution, "support")

@@ -273,7 +273,7 @@ def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = Tr
         if vectorized:
             return function(theta)
         for given in theta:
-            found.append(function(given))  # noqa: PERF401: the handler below must know which draw it was
+            found.append(function(given))
         return found
     except Exception as error:
         error.theta = given  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
 """A posterior as one HTML page that needs nothing else.
 
-It sees of other packages what these show at their top. Begin with `posterior_page`, the sections in their order;
-`page` has the parts of any page, of which the paper's experiments make theirs, `pictures` embeds figures.
+The package imports from others only what these show at their top. Begin with `posterior_page`, which has the sections
+in their order. `page` has the parts of any page, and `pictures` embeds figures.
 """
 
-# the parts of a page, of which the experiments make theirs
+# the paper's experiments make their page of the same parts
 from mgvbp.report.page import Html as Html
 from mgvbp.report.page import html_page as html_page
 from mgvbp.report.page import paragraph as paragraph

@@ -1,4 +1,4 @@
-"""A page without scripts and without links to elsewhere; whatever goes in as text is escaped."""
+"""A page without scripts and without links to elsewhere; all text that goes into it is escaped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def html_page(title: str, body: Iterable[Html]) -> str:
 
 
 def text(value: str, kind: str = "") -> Html:
-    """Text as HTML, of this ``kind`` if given; what cannot be displayed, or written as UTF-8, is replaced."""
+    """Text as HTML, of a ``kind`` that the style sheet knows; characters that cannot be displayed are replaced."""
     if not isinstance(value, Html):
         value = escape(
             "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
@@ -50,13 +50,13 @@ def paragraph(words: str, kind: str = "") -> Html:
 
 
 def section(title: str, *parts: Html, name: str = "") -> Html:
-    """A heading over parts, which links find by its ``name``."""
+    """A heading and the parts below it; a link finds them by the ``name``."""
     start = f'<section id="{text(name)}">' if name else "<section>"
     return Html("\n".join([f"{start}<h2>{text(title)}</h2>", *parts, "</section>"]))
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, words: bool = False) -> Html:
-    """A table, which scrolls by itself where it is too wide; ``words``, not numbers, may fill its last column."""
+    """A table that scrolls by itself where it is too wide. With ``words`` its last column has text and not numbers."""
     names = "".join(f"<th>{text(name)}</th>" for name in head)
     lines = [f"<tr>{names}</tr>"] if names else []
     for first, *others in rows:

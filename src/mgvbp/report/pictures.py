@@ -1,4 +1,4 @@
-"""Figures as SVG inside a page, in the page's colours: those of the text and those of its style sheet."""
+"""Figures as SVG inside a page, in the colours of its text and of its style sheet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, PAPER = "#010203", "#fefdfc"
-"""Stand for the colours of text and page, and occur nowhere else."""
+"""Two colours that occur nowhere else: they stand for those of the text and of the page."""
 COLOURS = {
     INK: "currentColor",
     PAPER: "var(--paper)",
@@ -26,13 +26,15 @@ COLOURS = {
     GREY: "var(--grey)",
     LIGHT: "var(--light)",
 }
+"""What each colour of a figure becomes in the page, which has other colours by day than by night."""
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+"""Settings of matplotlib that have the colour of the text."""
 
 
 def picture(draws: Sequence[Callable[[], Figure]], name: str, caption: str) -> Html:
-    """The figures that ``draws`` make, as many abreast as there is room for, with one caption.
+    """The figures that ``draws`` make, as many in a row as there is room for, with one caption.
 
-    The ``name`` tells their ids from those of other figures, and the style sheet how wide they may be.
+    The ``name`` keeps their ids apart from those of other figures, and tells the style sheet how wide they may be.
     """
     drawings = "".join(inline_svg(draw, f"{name}-{i}") for i, draw in enumerate(draws))
     return Html(
@@ -41,12 +43,12 @@ def picture(draws: Sequence[Callable[[], Figure]], name: str, caption: str) -> H
 
 
 def inline_svg(draw: Callable[[], Figure], name: str) -> Html:
-    """The figure that ``draw`` makes as an element of a page: the same at every call."""
+    """The figure that ``draw`` makes, as an element of a page; it is the same text at every call."""
     matplotlib, content = require("matplotlib", "plots"), io.StringIO()
     look = {
         **dict.fromkeys(INKED, INK),
         "legend.facecolor": PAPER,
-        "svg.fonttype": "none",  # text stays text: small, sharp, and the browser has glyphs for all names
+        "svg.fonttype": "none",  # text stays text: it is small and sharp, and the browser has glyphs for all names
         "svg.hashsalt": name,
     }
     with matplotlib.rc_context(look), warnings.catch_warnings():
@@ -58,7 +60,7 @@ def inline_svg(draw: Callable[[], Figure], name: str) -> Html:
     svg = content.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg, count=2)  # HTML knows them
+    svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg, count=2)  # HTML knows these namespaces
     for colour, in_page in COLOURS.items():
         svg = svg.replace(colour, in_page)
     return Html(svg)

@@ -1,4 +1,4 @@
-"""What there is to say of a saved posterior: how it was found, whether it converged, numbers and pictures."""
+"""The page of a saved posterior: how it was found, whether it converged, its numbers and its pictures."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 200
-"""Of the table of parameters; of more, the first and the last ones are shown."""
+"""Rows of the table of parameters. If there are more parameters, the first and the last ones are shown."""
 MOST_MARGINALS = 24
+"""Marginal densities on the page, those of the first parameters; each is a drawing, and more make the page slow."""
 MOST_IN_PAIRS = 5
-"""Parameters in the pictures, the first ones."""
+"""Parameters whose pairs are on the page, the first ones: the panels can still be read on a phone."""
 
 
 def write_report(
@@ -102,7 +103,7 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
 
 
 def convergence_words(posterior: Posterior) -> list[Html]:
-    """What the certificate says, in plain words, as HTML; what it does not say, too."""
+    """What the certificate says and what it does not say, in plain words, as HTML."""
     gap, sd = posterior.gap, posterior.gap_se
     best = f"the best Gaussian with {posterior.family.name} covariance"
     if gap is not None and np.isfinite(gap):
@@ -181,7 +182,7 @@ def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[H
     return found
 
 
-# Figures are no wider than their text can be read on a phone, to whose width they shrink.
+# A figure shrinks to the width of a phone. Each is so narrow that its text can still be read there.
 
 
 def _bound(posterior: Posterior) -> Figure:
@@ -189,7 +190,7 @@ def _bound(posterior: Posterior) -> Figure:
 
 
 def _marginal(posterior: Posterior, label: str) -> Figure:
-    """One panel, as the page has them abreast."""
+    """One panel; the page puts several of them in a row."""
     return _figure(plots.marginals(posterior, label, axes=[plots.private_figure(2.2, 1.7).subplots()])[0])
 
 

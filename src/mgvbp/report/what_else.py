@@ -1,4 +1,4 @@
-"""What a file is that holds no posterior."""
+"""What a file holds that does not hold a posterior."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""From a problem to a posterior: the loop, who evaluates the draws, checkpoints, and `fit` that puts them together.
+"""From a problem to a posterior: the loop, workers that evaluate draws, checkpoints, and `fit`, which combines them.
 
-It may import every package below it; the packages above see `fit`, `resume` and `compare_families` only. Begin with
-`fitting` and `loop`: a draw goes from `loop` through `checkpoint`, if the run is recorded, and `parallel`, if workers
-evaluate it, to `Problem.evaluate_at`, which calls the user's function.
+This package may import every package below it; the packages above see `fit`, `resume` and `compare_families` only.
+Begin with `fitting` and `loop`. A draw goes from `loop` through `checkpoint`, if the run is recorded, and
+`evaluation`, which may hand it to a worker, to `Problem.evaluate_at`, which calls the user's function.
 """
 
 from mgvbp.run.asynchronous import Asynchronous

@@ -1,16 +1,16 @@
 r"""Ask and tell draw by draw, in any order: for evaluations that cost very different amounts of time.
 
-If a step waits for the slowest of its draws, the other workers wait too. If it takes those that return first, it sees
-the cheap ones, and where the cost depends on θ the result is wrong. Here a step waits for *all* of its draws, but the
-workers go on meanwhile with draws for the steps after it.
+If a step waits for the slowest of its draws, all workers wait. If it takes the draws that return first, it sees the
+cheap ones, and if the cost depends on θ the result is wrong. Here a step waits for *all* of its draws, but meanwhile
+the workers go on with draws for later steps.
 
-Such a draw comes from a q that has moved by the time it is used. It is kept or exchanged by a maximal coupling (Jacob,
-O'Leary & Atchadé 2020, Algorithm 2): θ from the old q stays with probability :math:`\min(1, q_{new}(θ)/q_{old}(θ))`,
-whether or not its value is known; else it is discarded and a draw from the normalised rest of :math:`q_{new}`, what
-:math:`q_{old}` has too little of, takes its place. The outcome is *exactly* a draw from the new q, independent of the
-others. So every step has its S independent draws from its own q, as in `Optimizer`: there are no weights, nothing is
-stale, and delays have no influence on the law of the iterates. What it costs are the discarded draws, a share of
-:math:`TV(q_{old}, q_{new})`, the least that is possible.
+By the time such a draw is used, q has moved. The draw is kept or exchanged by a maximal coupling (Jacob, O'Leary &
+Atchadé 2020, Algorithm 2): θ from the old q stays with probability :math:`\min(1, q_{new}(θ)/q_{old}(θ))`, whether or
+not its value is known. Otherwise it is discarded, and a draw from the normalised difference
+:math:`\max(0, q_{new} - q_{old})` takes its place. The outcome is *exactly* a draw from the new q, independent of the
+others. So every step has S independent draws from its own q, as in `Optimizer`: there are no weights, no draw is
+stale, and delays have no influence on the distribution of the iterates. The cost is the discarded draws: their share
+is :math:`TV(q_{old}, q_{new})`, the least that is possible.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ from mgvbp.methods.optimizer import STREAM, Info, Optimizer, State
 from mgvbp.problem.problem import Problem, checked_derivatives, checked_values
 
 TRIES = 10_000
-"""Draws from the rest of q at most. One that is asked for at all and not found in n tries is rarer than 1/(en)."""
+"""Most tries of the rejection sampling that replaces a draw. The probability that a draw must be replaced and that n
+tries all fail is below 1/(en)."""
 
 
 class Draw(NamedTuple):
     """A draw to evaluate."""
 
     number: int
-    """By which to tell its value."""
+    """Its number, with which its value is told."""
     theta: Array
-    """(d,)"""
+    """The point to evaluate, (d,)."""
 
 
 @dataclass
 class Batch:
-    """The draws of a step, by number: all from the current q."""
+    """The draws of a step, by number; all of them are from the current q."""
 
     theta: dict[int, Array] = field(default_factory=dict)
     told: dict[int, tuple[Array, ...]] = field(default_factory=dict)
     waiting: deque[int] = field(default_factory=deque)
-    """Those that were not handed out yet."""
+    """Numbers of the draws that have not been handed out yet."""
 
 
 class Told(Optimizer):
     """An optimiser that is told about draws which it did not make."""
 
     def tell_about(self, theta: Array, *found: Array) -> Info:
-        """Take a step from draws (S, d) of the current q and what was found there."""
+        """Take a step with draws (S, d) from the current q and their values (and derivatives)."""
         mean, factor, *_ = self.state.frame
         self._asked = self.family.to_frame(factor, theta - mean), theta
         return self.tell(*found)
@@ -74,17 +75,17 @@ class Asynchronous:
     target : int, Gaussian or Problem
         As for `Optimizer`.
     ahead : int
-        Steps after the current one for which draws are handed out. With more, workers wait less for the slowest draw of
-        a step, and more draws are discarded. With 0 they wait.
+        For how many later steps draws are handed out in advance. With more, workers wait less for the slowest draw of
+        a step, and more draws are discarded. With 0 they wait for every step.
     **options
-        As for `Optimizer`, but for ``draws``, which are independent ones.
+        As for `Optimizer`, without ``draws``: the draws are always independent.
 
     Attributes
     ----------
     discarded : int
-        Draws that were handed out and not used, as q had moved on.
+        How many draws were handed out and not used, as q had moved on.
     given_up : int
-        Draws that were given up.
+        How many draws were given up by `give_up`.
 
     Notes
     -----
@@ -127,7 +128,7 @@ class Asynchronous:
 
     @property
     def state(self) -> State:
-        """What another run needs to go on from here; it starts with draws of its own."""
+        """What another run needs to go on from here; open draws are not in it."""
         return self._optimizer.state
 
     @property
@@ -141,7 +142,7 @@ class Asynchronous:
         return self._optimizer.num_draws
 
     def ask(self) -> Draw | None:
-        """A draw to evaluate; None if there is none until more is told."""
+        """A draw to evaluate; None if there is nothing to do until more values are told."""
         for batch in self._batches:
             if not batch.waiting and len(batch.theta) < self.num_draws:
                 self._add(batch, self.gaussian.sample(1, self._rng)[0])
@@ -156,9 +157,10 @@ class Asynchronous:
     def tell(
         self, number: int, value: float, gradient: ArrayLike | None = None, squares: ArrayLike | None = None
     ) -> list[Info]:
-        """Take the value of a draw, and the derivatives (d,) that the estimator needs; steps that are then complete.
+        """Take the value of a draw and the derivatives (d,) that the estimator needs, then all steps now possible.
 
-        Values of draws that are not waited for, because they were discarded, given up or told before, do nothing.
+        The result has an `Info` for each step. Values of draws that were discarded, given up or told before are
+        ignored.
         """
         if (batch := self._batch_of(number)) is None:
             return []
@@ -176,7 +178,8 @@ class Asynchronous:
     def give_up(self, number: int) -> list[Info]:
         """Wait no longer for a draw: its step leaves it out, like one whose value is not finite.
 
-        The result is then conditional on the region where draws are not given up (`Info.dropped` counts them).
+        The posterior is then conditional on the region where draws are not given up. `Info.dropped` counts such
+        draws.
         """
         if self._batch_of(number) is None:
             return []
@@ -201,7 +204,7 @@ class Asynchronous:
         infos = []
         while self._batches and len(self._batches[0].told) == self.num_draws:
             batch, old = self._batches[0], self.gaussian
-            # in the order in which they were made, not told
+            # the order in which the draws were made, not that in which they were told
             theta = np.array(list(batch.theta.values()))
             found = (np.array(rows) for rows in zip(*(batch.told[k] for k in batch.theta), strict=True))
             infos.append(self._optimizer.tell_about(theta, *found))
@@ -211,12 +214,12 @@ class Asynchronous:
         return infos
 
     def _couple(self, batch: Batch, old: Gaussian) -> None:
-        """Make draws from ``old`` ones from the current q."""
+        """Turn the draws of a batch, which are from ``old``, into draws from the current q."""
         if not batch.theta:
             return
         numbers, before = list(batch.theta), np.array(list(batch.theta.values()))
         after, kept = coupled(before, old, self.gaussian, self._rng)
-        batch.theta = {}  # each in its place, or the place would say something about the draw
+        batch.theta = {}  # a new draw takes the place of the old one, so that the order does not depend on the draws
         for number, theta, same in zip(numbers, after, kept, strict=True):
             if same:
                 batch.theta[number] = theta
@@ -232,7 +235,7 @@ class Asynchronous:
 def coupled(
     theta: Array, old: Gaussian, new: Gaussian, rng: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Draws from ``new`` that are, as often as possible, the given ones (S, d) from ``old``; and which of them are.
+    """Turn draws (S, d) from ``old`` into draws from ``new``, keep as many as possible, and say which are kept.
 
     Examples
     --------

@@ -28,8 +28,8 @@ from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, 
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.encoding import KINDS, Decoder, Encoder
-from mgvbp.run.loop import Snapshot, rows_of, trace_of
 from mgvbp.run.evaluation import Evaluator
+from mgvbp.run.loop import Snapshot, rows_of
 from mgvbp.run.recognition import Function, recognise
 
 LARGE = 2**30
@@ -57,8 +57,8 @@ class Part:
 
     @classmethod
     def of(cls, theta: Array) -> Part:
-        """Nothing is known yet."""
-        return cls(theta, np.zeros(len(theta), bool), ())
+        """Nothing is known yet; the draws are copied, as a function may change what it is given."""
+        return cls(theta.copy(), np.zeros(len(theta), bool), ())
 
     def with_rows(self, rows: NDArray[np.intp], arrays: tuple[Array, ...]) -> Part:
         """With the values of some draws, in place: there may be as many calls as there are draws."""
@@ -82,8 +82,7 @@ class Part:
 
     def witness(self) -> Part:
         """The first two draws that had a value; the others may have failed by accident."""
-        finite = np.isfinite(self.arrays[0]) if self.arrays else self.known
-        rows = np.flatnonzero(finite)[:2]
+        rows = np.flatnonzero(self.known & np.isfinite(self.arrays[0]))[:2] if self.arrays else np.arange(0)
         return Part(self.theta[rows], np.ones(len(rows), bool), tuple(array[rows] for array in self.arrays))
 
 
@@ -104,7 +103,7 @@ class Saved:
     @property
     def iterations(self) -> int:
         """How many iterations have ended."""
-        return len(self.snapshot.rows) if self.snapshot else 0
+        return self.snapshot.iterations if self.snapshot else 0
 
 
 class Recorder:
@@ -138,7 +137,7 @@ class Recorder:
         self._path = _checked_path(path)
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
-        Encoder()(dict(settings))  # what cannot be stored is said before the run
+        Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
         self.kept = saved is not None
         if saved is None:
             _require_nothing(self._path)
@@ -203,10 +202,10 @@ class Recorder:
 
     def write(self) -> None:
         """Replace the file; an error of the disk is a warning."""
-        # workers that are lost do not belong to draws, so that all of them count at any time
+        # Workers that are lost do not belong to draws, so that all of them count at any time.
         failures = replace(self._saved.failures, workers_lost=self.failures.workers_lost)
-        content, arrays = encoded(replace(self._saved, failures=failures))
         try:
+            content, arrays = encoded(replace(self._saved, failures=failures))
             write_archive(self._path, "checkpoint", content, arrays, compressed=False)
             size = self._path.stat().st_size
         except (OSError, MemoryError) as error:
@@ -241,7 +240,7 @@ def _same_draws(before: Array, now: Array) -> bool:
 def encoded(saved: Saved) -> tuple[dict[str, Any], dict[str, list[NDArray[Any]]]]:
     """The header and the arrays of a file; the arrays are not copied."""
     encoder, snapshot = Encoder(), saved.snapshot
-    trace = trace_of(snapshot.rows) if snapshot else None
+    trace = snapshot.trace if snapshot else None
     content = {
         "settings": encoder(saved.settings),
         "snapshot": encoder(replace(snapshot, rows=()) if snapshot else None),

@@ -1,4 +1,4 @@
-"""`compare_families`: what correlations are worth, from a diagonal covariance over blocks to a full one."""
+"""`compare_families`: what correlations are worth, from a diagonal covariance through blocks to a full one."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Rung:
     posterior: Posterior
     diagnosis: Diagnosis
     seconds: float
-    """Of the fit alone."""
+    """Duration of the fit, without the diagnosis."""
     difference: float
     difference_se: float
-    """Both from the same draws in the frame of each family, whose noise partly cancels."""
+    """Standard error of ``difference``. All families use the same draws in their frames, so noise partly cancels."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FamilyComparison:
     Attributes
     ----------
     rungs : dict of str to Rung
-        By the families' names, in the order given.
+        The fits by the names of their families, in the order given.
     """
 
     rungs: dict[str, Rung]
@@ -84,14 +84,14 @@ def compare_families(
     log_likelihood, prior
         As for `mgvbp.fit`.
     families : sequence of families, or mapping of names to them, optional
-        By default ``"diagonal"``, one block for each named parameter (``"block"``, where that is another structure
-        than the two others) and ``"full"``.
+        By default ``"diagonal"``, one block for each named parameter (``"block"``, if this differs from the two
+        others) and ``"full"``.
     fresh_draws : int
-        Evaluations to diagnose each fit with, which are compared draw by draw.
+        How many evaluations the diagnosis of each fit takes; the fits are compared draw by draw.
     rng : int or numpy.random.Generator
-        The same for all.
+        All fits use the same random numbers.
     **options
-        Of `mgvbp.fit`.
+        Options of `mgvbp.fit`.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def _by_name(parameters: NamedParameters) -> BlockDiagonal | None:
 
 
 def _difference(best: Diagnosis, other: Diagnosis) -> tuple[float, float]:
-    """Nats by which the other's bound is lower, and the standard error, of paired draws."""
+    """Nats by which the bound of ``other`` is lower than the best, and the standard error, from paired draws."""
     if best.outside or other.outside:
         return (0.0 if other is best else best.elbo - other.elbo), math.inf
     paired = best.log_weights - other.log_weights

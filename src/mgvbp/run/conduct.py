@@ -1,4 +1,4 @@
-"""From a problem and settings to a posterior: which search, which judge, and what to say about the outcome."""
+"""From a problem and settings to a posterior: choose the search and the judge, run them, warn about the outcome."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import Needs, Problem, log_prior
 from mgvbp.run.checkpoint import Recorder
-from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
 from mgvbp.run.evaluation import Here, evaluator
+from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
 from mgvbp.run.progress import progress_bar
 
 UNBOUNDED = 1e10
-"""Nats that no data give: a billion observations, each known to four digits."""
+"""A lower bound of more nats than this is taken for unbounded: a billion observations, each known to four digits,
+would give no more."""
 FARTHEST = 1e12
-"""Initial standard deviations from the start at which a run without a lower bound has run away."""
+"""A run without a lower bound has run away if its mean is this many initial standard deviations from the start."""
 GROWS = "the density grows without bound: is it the negative log-likelihood, or is a prior missing?"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `fit` was asked for that makes a difference to the result; see there."""
+    """The arguments of `fit` that change the result; `fit` describes them."""
 
     method: str | Method | Auto
     family: Family
@@ -55,14 +56,14 @@ class Settings:
 
     @property
     def start(self) -> dict[str, Any]:
-        """Where and how a run of any method starts."""
+        """The options with which a run of any method starts."""
         names = ("family", "initial_mean", "initial_variance", "rng")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a fit is carried out: who evaluates the draws, what is shown and what is recorded; see `fit`."""
+    """The arguments of `fit` that say who evaluates the draws, what is shown and what is recorded."""
 
     n_jobs: int | None
     timeout: float | None
@@ -70,7 +71,7 @@ class Execution:
     callback: Callback | None
     recorder: Recorder | None
     recognised: bool = True
-    """Whether the model is known to be that of the recorder's file."""
+    """False if the model must first be compared with that of the recorder's file."""
 
     def __post_init__(self) -> None:
         if self.callback is not None and not callable(self.callback):
@@ -91,7 +92,7 @@ class Execution:
             evaluate = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout, failures))
             start = keep = None
             if recorder:
-                recorder.write()  # a bad path is known at once, and there is always something to resume
+                recorder.write()  # a bad path shows at once, and there is always a file to resume from
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
                 start, keep = recorder.start, recorder.keep
@@ -101,7 +102,7 @@ class Execution:
 
     @contextmanager
     def _hint(self) -> Iterator[None]:
-        """Say how to go on after an interrupt before there is a result; the checkpoint is written then."""
+        """Add a note on how to resume to an interrupt that comes before there is a result."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
@@ -110,13 +111,13 @@ class Execution:
             raise
 
     def resumption(self, outcome: Run) -> str:
-        """How to go on after control-C, if there is a checkpoint."""
+        """A sentence on how to resume after control-C; empty without a checkpoint."""
         interrupted = outcome.ending.outcome is Outcome.INTERRUPTED
         return self.recorder.resumption if self.recorder is not None and interrupted else ""
 
 
 def _workers_lost(problem: Problem) -> int:
-    """Workers that a `mgvbp.ShardedLikelihood` has lost so far."""
+    """How many workers a `mgvbp.ShardedLikelihood` has lost so far."""
     return int(getattr(problem.log_likelihood, "workers_lost", 0))
 
 
@@ -229,14 +230,14 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
 
 
 def _grows(outcome: Run, start: Gaussian) -> bool:
-    """Whether the run went up without an end, or so far that there was no surface."""
+    """Whether the lower bound grew without bound, or the mean ran away before there was a lower bound."""
     if outcome.converged or outcome.lower_bound > -math.inf:
         return not outcome.converged and outcome.lower_bound > UNBOUNDED
     return bool((np.abs(outcome.best.mean - start.mean) > FARTHEST * start.std).any())
 
 
 def _distance(gap: float, tol: float) -> str:
-    """How far the optimum may be, and why that is not the end where it is near."""
+    """A sentence on how far the optimum may be, and why the run is not converged if it is near."""
     if gap == math.inf:
         return "nothing is known yet about how far the lower bound is below its maximum"
     unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""

@@ -23,7 +23,7 @@ With half of it short runs would wait for workers that they do not need; with tw
 MEMORY = 5
 """Iterations whose median is the cost of a draw, so that two that were held up do not count."""
 OVERRUN = 10.0
-"""How many times longer than expected the other draws of a chunk may take beside one that takes all its time."""
+"""How many times their cost draws may take together. If that was too little, each is repeated with its own time."""
 
 
 class Cost:
@@ -56,10 +56,10 @@ class Cost:
     def chunks(self, rows: Indices, workers: int) -> list[Indices]:
         """Split draws into chunks of about `CHUNK` seconds, but at least one chunk a worker."""
         number = max(workers, math.ceil(self.of(len(rows)) / attempts.CHUNK))
-        return np.array_split(rows, min(len(rows), number))
+        return np.array_split(rows, min(len(rows), number)) if len(rows) else []
 
     def limit(self, draws: int, timeout: float | None) -> float | None:
-        """The seconds that draws may take together: all that one of them may, and what the others should with a margin."""
+        """The seconds that draws may take together: ``timeout`` for one of them, and ten times the cost of all."""
         if timeout is None:
             return None
         return min(draws * timeout, timeout + OVERRUN * self.of(draws))

@@ -1,4 +1,4 @@
-"""`fit`: from a log-likelihood and a prior to a Gaussian posterior; `resume`: the rest of one that was broken off."""
+"""`fit`: from a log-likelihood and a prior to a Gaussian posterior; `resume`: continue a fit from its checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family, resolve_family
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.interop import JaxLikelihood, from_jax
 from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.posterior.posterior import Posterior
@@ -60,26 +59,26 @@ def fit(
     Parameters
     ----------
     log_likelihood : callable
-        (S, d) array -> (S,) array, one value a row; with ``vectorized=False`` (d,) -> float.
+        (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant. If it has an attribute
-        ``parameters``, as a `Model` and all of `mgvbp.models` have, the posterior knows them by name.
+        ``parameters``, as a `Model` and all of `mgvbp.models` have, the posterior gives each parameter by its name.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).
     dim : int, optional
-        The number of parameters, where neither their names, the prior nor ``initial_mean`` shows it.
+        The number of parameters; needed only if neither their names, the prior nor ``initial_mean`` shows it.
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
-        paper's settings; ``MGVBP(step_size=..., ...)`` has others.
+        paper's settings; an object such as ``MGVBP(step_size=..., ...)`` sets others.
     family : {"full", "diagonal"} or BlockDiagonal
-        The structure of the covariance; blocks by index or, for named parameters, by name.
+        The structure of the covariance. Blocks are given by index or, for named parameters, by name.
     estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
-        How the named methods estimate the gradients of the lower bound; ``auto`` is gradient where ``log_likelihood``
-        comes with its own, else regression where it is affordable, else h.
+        How the named methods estimate the gradients of the lower bound. ``auto`` is "gradient" if ``log_likelihood``
+        has a gradient, else "regression" if it is affordable, else "h".
     draws : {"auto", "mc", "antithetic", "sobol"}
-        Of the named methods: independent draws ("mc", the default), pairs ±ε, or a scrambled Sobol sequence.
+        How the named methods draw: independently ("mc", the default), in pairs ±ε, or by a scrambled Sobol sequence.
     num_draws : int, optional
-        Draws an iteration, of the named methods.
+        Draws per iteration of the named methods.
     initial_mean : array_like of shape (d,), optional
         Where to start; by default the prior's mean, or 0.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
@@ -87,50 +86,51 @@ def fit(
     max_iterations : int, optional
         Iterations after which to stop.
     max_evaluations : int, optional
-        Evaluations of the log-likelihood after which to stop; never exceeded.
+        The fit never makes more evaluations of the log-likelihood than this.
     tol : float, optional
         For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default.
     starts : int or array_like of shape (K, d)
-        For ``auto``: how many starts to try, or their means. All are screened and the best goes on. The first is
-        ``initial_mean``, the others are drawn from the prior if that is Gaussian, else from the initial Gaussian.
+        For ``auto``: how many starts to try, or their means. All are screened, and the best goes on. The first start
+        is ``initial_mean``; the others are drawn from the prior if it is Gaussian, else from the initial Gaussian.
     vectorized : bool
         Whether ``log_likelihood`` takes all draws at once.
     grad : callable or "jax", optional
-        The gradient of ``log_likelihood``, (S, d) -> (S, d), with ``vectorized=False`` (d,) -> (d,), or ``"jax"`` for
-        a function, or a `Model` of one, that JAX can differentiate (`from_jax`). Models with a method
-        ``value_and_grad`` bring their own. A function is compared with differences of ``log_likelihood`` first: four
-        evaluations, which are not counted.
+        The gradient of ``log_likelihood``, (S, d) -> (S, d), or with ``vectorized=False`` (d,) -> (d,). ``"jax"`` is
+        for a function, or a `Model` of a function, that JAX can differentiate (`from_jax`). Models with a method
+        ``value_and_grad`` need no ``grad``. A function is first compared with differences of ``log_likelihood``,
+        which takes four evaluations that are not counted.
     rng : int or numpy.random.Generator
     n_jobs : int, optional
-        Workers that evaluate draws, through joblib: −1 for one a core; by default what `joblib.parallel_config` says,
-        else this process alone. Where evaluations are too cheap to share they stay here. With workers, a draw whose
-        evaluation fails is tried once more, then left out and counted (`Posterior.failures`); without, the
-        exception passes through.
+        How many workers evaluate draws, through joblib; −1 means one per core. The default is that of
+        `joblib.parallel_config`, or this process alone. Evaluations that are too cheap to share stay in this process.
+        With workers, a draw whose evaluation fails is tried once more, then left out and counted
+        (`Posterior.failures`). Without workers, the exception passes through.
     timeout : float, optional
         Seconds after which the evaluation of a draw has failed.
     checkpoint : path, optional
-        Keep the state of the run in this file, from which `mgvbp.resume` continues it; there must be none yet.
+        Keep the state of the run in this file, from which `mgvbp.resume` continues it. The file must not exist yet.
     every : float
         Seconds between two writes of the checkpoint.
     progress : bool
         Show a progress bar.
     callback : callable, optional
-        Called with an `Iteration` after each; a true return value stops the run.
+        Called with an `Iteration` after each iteration; a true return value stops the run.
 
     Returns
     -------
     Posterior
-        After control-C, with a warning, what is there so far: ``converged`` is False, ``stop_reason`` "interrupted".
+        After control-C it is the best approximation so far, with a warning: ``converged`` is False and
+        ``stop_reason`` is "interrupted".
 
     Raises
     ------
     KeyboardInterrupt
-        After control-C, where there is no lower bound yet; a checkpoint is written before.
+        After control-C, if there is no lower bound yet. A checkpoint is written before.
     InvalidInputError, InvalidTypeError
         An argument cannot be used.
     EvaluationError
-        The function returned something other than one real number a draw. An exception raised by the function
-        itself passes through, with the draws it was given as its attribute ``theta``.
+        The function returned something other than one real number per draw. An exception raised by the function
+        itself passes through; its attribute ``theta`` has the draws that the function was given.
 
     Examples
     --------
@@ -175,7 +175,8 @@ def fit(
     if checkpoint is not None:
         recorder = Recorder(checkpoint, every, recorded(problem, settings, vectorized))
     execution = Execution(n_jobs, timeout, progress, callback, recorder)
-    if problem.grad is not None and timeout is None:  # a function that may hang is left to the workers
+    # with a timeout the function may hang, so it is not called here
+    if problem.grad is not None and timeout is None:
         mean, factor, *_ = initial_frame(settings.family, prior, initial_mean, initial_variance)
         q = Gaussian.from_factor(mean, factor, settings.family)
         check_gradient(problem, q, np.random.default_rng((*settings.rng, STREAM)))
@@ -197,20 +198,20 @@ def resume(
 ) -> Posterior:
     """Continue a fit from its checkpoint: the result is, bit for bit, that of a fit without the break.
 
-    Bit for bit on the same platform and for a function that gives the same values again; with ``n_jobs`` values may
+    This holds on the same platform and for a function that gives the same values again. With ``n_jobs`` values may
     differ in their last digits, as draws are then grouped by how long they took.
 
     Parameters
     ----------
     path : path
-        Written by ``fit(..., checkpoint=path)``; recording goes on in it.
+        The file that ``fit(..., checkpoint=path)`` wrote. The state of the continued run is kept in it too.
     log_likelihood : callable
-        The same as before. It is asked for the values, and derivatives, of two of the first draws again; others are
-        refused.
+        The same as before. It is evaluated again at two of the first draws, and refused if its values or derivatives
+        differ from those in the file.
     prior : optional
-        The same as before, if it was not a Gaussian: those are in the file.
+        The same as before, if it was not Gaussian; a Gaussian prior is in the file.
     check : bool
-        False for a log-likelihood that is random, which cannot be known again by its values.
+        False for a log-likelihood that is random, whose values cannot be compared.
     grad, n_jobs, timeout, every, progress, callback
         As for `fit`.
 
@@ -219,7 +220,7 @@ def resume(
     FileFormatError
         The file is damaged, or not a checkpoint.
     InvalidInputError
-        It is one of another version, dimension or model.
+        The checkpoint is one of another version, dimension or model.
 
     Examples
     --------
@@ -265,7 +266,7 @@ def resume(
 
 
 def _same(given: Prior | None, stored: Gaussian | None) -> bool:
-    """Whether a prior is the one of a file, or left out."""
+    """Whether the given prior is that of the file, or None."""
     if given is None or stored is None:
         return given is None
     return isinstance(given, Gaussian) and all(
@@ -281,16 +282,18 @@ def posed(
     vectorized: bool,
     grad: Callable[[Array], Any] | str | None,
 ) -> Problem:
-    """The problem; functions of JAX, whatever they were before, take all draws at once."""
+    """The problem of `fit`; ``grad="jax"`` makes a function of JAX, which always takes all draws at once."""
     if isinstance(grad, str):
+        from mgvbp.interop import from_jax
+
         one_of(grad, ["jax"], "grad", " or a function")
         log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
-    vectorized = vectorized or isinstance(log_likelihood, JaxLikelihood)
+    vectorized = vectorized or getattr(log_likelihood, "vectorized", False) is True
     return Problem(log_likelihood, prior, dim, vectorized, grad)
 
 
 def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str, Any]:
-    """What a checkpoint has to know, besides the log-likelihood, to repeat a fit."""
+    """What a checkpoint must contain to repeat a fit, besides the log-likelihood."""
     gaussian = isinstance(problem.prior, Gaussian)
     return {
         "version": __version__,
@@ -304,6 +307,6 @@ def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str
 
 
 def _stored(name: str, value: Any) -> Any:
-    """Places as arrays, whatever they were given as."""
+    """``value`` as a checkpoint stores it: initial means, variances and starts as arrays, unless they are numbers."""
     place = name in ("initial_mean", "initial_variance", "starts")
     return as_floats(value, name) if place and not isinstance(value, int | float | None) else value

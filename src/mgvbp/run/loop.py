@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.progress import Reporter
 
 Evaluate = Callable[[int, Array], tuple[Array, ...]]
-"""What an estimator needs at the draws (S, d) of an iteration; see `Problem.evaluate_at`."""
+"""Takes the iteration and its draws (S, d); returns the values (and derivatives), as `Problem.evaluate_at` does."""
 Row = tuple[float | int | str, ...]
 """The columns of a `Trace` for one iteration."""
 
@@ -39,7 +39,7 @@ Callback = Callable[[Iteration], object]
 
 
 class AskTell(Protocol):
-    """What the loop asks of an optimiser."""
+    """What the loop needs of an optimiser."""
 
     state: Any
     """All that changes in a run, as an immutable object."""
@@ -52,11 +52,11 @@ class AskTell(Protocol):
         """Draws to evaluate."""
 
     def tell(self, values: ArrayLike, gradients: ArrayLike | None = None) -> Info:
-        """Take their values, and the derivatives that it needs."""
+        """Take the values at the draws of `ask`, and the derivatives that the optimiser needs."""
 
 
 class Standing(NamedTuple):
-    """What a judge thinks after an iteration: which iterate is best, and whether to stop."""
+    """The result of a judge after an iteration: which iterate is best, and whether to stop."""
 
     best: Gaussian
     lower_bound: float
@@ -69,7 +69,7 @@ class Judge(Protocol):
     """Decides after iteration ``t``, whose draws came from ``q``, which iterate is best and whether to stop."""
 
     state: Any
-    """What it remembers, as an immutable object."""
+    """What the judge remembers, as an immutable object."""
 
     def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
         """Return where the run stands."""
@@ -87,10 +87,13 @@ class Window(NamedTuple):
 class Patience:
     """The paper's rule: stop when the average over a window has not improved for ``patience`` iterations.
 
-    The best iterate is the one with the largest average of the lower bound over a full window; before there
-    is one, the one with the largest lower bound. With ``last`` it is the last one: for methods whose fixed point is
-    not the maximum of the bound. Of minibatches, ``epoch`` of which are all data, iterates are compared by averages
-    over whole epochs, or the best would be the one of the luckiest batches; before the first has ended it is the last.
+    The best iterate is the one with the largest average of the lower bound over a full window. Before the first
+    window is full, it is the one with the largest lower bound. With ``last`` the last iterate counts as the best, for
+    methods whose fixed point is not the maximum of the bound.
+
+    With minibatches an epoch has ``epoch`` iterations, and iterates are compared by averages over whole epochs.
+    Otherwise the iterate with the luckiest batches would win. Before the first epoch has ended, the last iterate is
+    the best.
     """
 
     def __init__(self, window: int, patience: int, *, epoch: int = 1, last: bool = False) -> None:
@@ -117,17 +120,25 @@ class Patience:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Where a run is between two iterations: all that it needs to go on."""
+    """The state of a run between two iterations: all that it needs to go on."""
 
     search: Any
-    """The optimiser's state."""
+    """The state of the optimiser."""
     judge: Any
-    """The judge's."""
+    """The state of the judge."""
     standing: Standing | None = None
-    """Of the last iteration."""
-    rows: tuple[Row, ...] = ()
+    """What the judge returned after the last iteration."""
+    iterations: int = 0
+    """Iterations that have ended."""
+    rows: Sequence[Row] = ()
+    """One row for each of them; a list may go on growing, so that a snapshot is cheap."""
     finite: int = 0
     """Draws so far whose value was finite."""
+
+    @property
+    def trace(self) -> Trace:
+        """The rows of its iterations as columns."""
+        return trace_of(self.rows[: self.iterations])
 
 
 class Run(NamedTuple):
@@ -141,7 +152,7 @@ class Run(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """After how many iterations and evaluations to stop."""
+    """The largest numbers of iterations and evaluations."""
 
     iterations: float
     evaluations: float
@@ -157,14 +168,15 @@ def run(
     start: Snapshot | None = None,
     keep: Callable[[Snapshot], None] | None = None,
 ) -> Run:
-    """Iterate until the judge, the callback or a limit says stop; from ``start`` on, if there is one.
+    """Iterate until the judge, the callback or a limit says stop; begin at ``start``, if it is given.
 
-    ``keep`` is given a snapshot after every iteration. An interrupt (control-C) after there was a lower bound, or a
-    breakdown after some value was finite, ends the run with what is there; before, they are raised.
+    ``keep`` is called with a snapshot after every iteration. An interrupt (control-C) ends the run with the best
+    iterate so far if there is a lower bound; else it is raised. A `DivergenceError` ends the run in the same way if
+    some value was finite; else it is raised.
     """
     snapshot = start or Snapshot(optimizer.state, judge.state)
     optimizer.state, judge.state = snapshot.search, snapshot.judge
-    standing, rows, finite = snapshot.standing, list(snapshot.rows), snapshot.finite
+    standing, rows, finite = snapshot.standing, list(snapshot.rows[: snapshot.iterations]), snapshot.finite
     evaluations = int(rows[-1][EVALUATIONS]) if rows else 0
     evaluation: tuple[Array, ...] = ()
     info: Info | None = None
@@ -181,7 +193,7 @@ def run(
             standing = judge(t, q, info)
             rows.append(_row(info, standing.smoothed, evaluations))
             if keep is not None:
-                keep(Snapshot(optimizer.state, judge.state, standing, tuple(rows), finite))
+                keep(Snapshot(optimizer.state, judge.state, standing, t, rows, finite))
             report(t, standing.smoothed, evaluations)
             seen = Iteration(t, q, info.lower_bound, standing.smoothed, evaluations)
             stopped = callback is not None and callback(seen)
@@ -189,7 +201,7 @@ def run(
             if stopped and standing.ending is None:
                 ending = Ending.of(Outcome.CALLBACK)
     except KeyboardInterrupt:
-        if standing is None or standing.lower_bound == -math.inf:
+        if standing is None or not rows or standing.lower_bound == -math.inf:
             raise
         ending = Ending.of(Outcome.INTERRUPTED)
     except DivergenceError as error:
@@ -197,7 +209,8 @@ def run(
             if evaluation and np.isnan(evaluation[0]).all():
                 error.add_note("the function is nan at every draw: check the data for nan")
             raise
-        rows[-1] = (*rows[-1][:EVALUATIONS], evaluations, *rows[-1][EVALUATIONS + 1 :])
+        last = (*rows[-1][:EVALUATIONS], evaluations, *rows[-1][EVALUATIONS + 1 :])
+        rows = [*rows[:-1], last]  # a new list, since a snapshot may hold the old one
         ending = Ending.of(Outcome.BROKE_DOWN, error=error)
         warn_user(f"the run broke down and returns its best iterate: {error}", ConvergenceWarning)
     assert standing is not None
@@ -206,7 +219,7 @@ def run(
 
 
 def _ended(standing: Standing | None, rows: list[Row], limits: Limits) -> Ending | None:
-    """Why to stop after these iterations, if there is a reason."""
+    """The reason to stop after these iterations; None if the run goes on."""
     if standing is None or standing.ending is not None:
         return standing.ending if standing else None
     if len(rows) >= limits.iterations:
@@ -219,20 +232,20 @@ def _ended(standing: Standing | None, rows: list[Row], limits: Limits) -> Ending
 DRAWS, EVALUATIONS = (list(TRACE_DTYPES).index(name) for name in ("num_draws", "n_evaluations"))
 
 
-def trace_of(rows: list[Row] | tuple[Row, ...]) -> Trace:
-    """The rows as columns."""
+def trace_of(rows: Sequence[Row]) -> Trace:
+    """The trace whose columns are these rows, transposed."""
     columns = zip(*rows, strict=True) if rows else [()] * len(TRACE_DTYPES)
     named = zip(TRACE_DTYPES.items(), columns, strict=True)
     return Trace(**{name: np.array(column, dtype) for (name, dtype), column in named})
 
 
 def rows_of(trace: Trace) -> tuple[Row, ...]:
-    """The columns as rows."""
+    """The rows of a trace, one for each iteration."""
     return tuple(zip(*(getattr(trace, name).tolist() for name in TRACE_DTYPES), strict=True))
 
 
 def _row(info: Info, smoothed: float, evaluations: int) -> Row:
-    """The columns of `Trace`."""
+    """The row of one iteration, in the order of the columns of `Trace`."""
     return (
         info.phase, info.lower_bound, smoothed, info.gap, info.noise, info.step_size, info.radius,
         info.num_draws, evaluations, info.dropped, info.reductions,

@@ -7,7 +7,7 @@ its draws is tried once more, alone. A draw that fails again has the value NaN a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -65,7 +65,9 @@ class Pool:
         found = Found(theta, self.needs, keep)
         rest = np.arange(len(theta)) if self._cost.known else self._measured(iteration, theta, found)
         workers = self._chosen(len(rest))
-        chunks = self._cost.chunks(rest, self._number) if workers else [rest]
+        chunks = [rest] if len(rest) else []
+        if workers is not None or self.problem.one_by_one(self.needs):  # Else they are faster together.
+            chunks = self._cost.chunks(rest, self._number if workers else 1)
         seconds, draws = 0.0, 0
         for rows, outcome in self._attempts(workers, iteration, theta, chunks, last=False):
             found.take(rows, outcome)
@@ -78,22 +80,6 @@ class Pool:
         self._count(found, theta, total or len(theta))
         return found.arrays
 
-    def _attempts(
-        self, workers: Workers | None, iteration: int, theta: Array, chunks: list[Indices], last: bool
-    ) -> Iterator[Outcome]:
-        """Attempt each chunk once, by the workers or here; the outcomes come as they are known."""
-        if workers is not None:
-            limit = self._cost.limit(max(map(len, chunks), default=0), self._timeout)
-            return workers.attempts(iteration, theta, chunks, limit, last)
-        return self._here(iteration, theta, chunks)
-
-    def _here(self, iteration: int, theta: Array, chunks: list[Indices]) -> Iterator[Outcome]:
-        """Attempt draws in this process: in slices, if that is possible, so that one that hangs holds up few others."""
-        for chunk in chunks:
-            for rows in slices(chunk) if self.problem.one_by_one(self.needs) else [chunk]:
-                limit = self._cost.limit(len(rows), self._timeout)
-                yield rows, attempt(self.problem, iteration, theta[rows], self.needs, limit)
-
     def _measured(self, iteration: int, theta: Array, found: Found) -> Indices:
         """Evaluate the first draws here until they show what the others will cost; return the others.
 
@@ -101,14 +87,11 @@ class Pool:
         time, as many draws at once may cost no more than one.
         """
         rest = np.arange(len(theta))
-        for rows in slices(rest):
-            outcome = attempt(
-                self.problem, iteration, theta[rows], self.needs, self._cost.limit(len(rows), self._timeout)
-            )
+        for rows, outcome in self._here(iteration, theta, slices(rest)):
             found.take(rows, outcome)
             rest = rest[len(rows) :]
             ahead = outcome.seconds / len(rows) * len(rest)
-            if rows[0] > 0 and (outcome.seconds > attempts.CHUNK or ahead < cost.WORTHWHILE):
+            if rows[0] > 0 and (outcome.seconds > attempts.CHUNK or ahead <= cost.WORTHWHILE):
                 self._cost.learn(outcome.seconds, len(rows))
                 break
         return rest
@@ -125,12 +108,27 @@ class Pool:
                 self._number = 1
         return self._workers
 
+    def _attempts(
+        self, workers: Workers | None, iteration: int, theta: Array, chunks: list[Indices], last: bool
+    ) -> Iterator[Outcome]:
+        """Attempt each chunk once, by the workers or here; the outcomes come as they are known."""
+        if workers is None:
+            return self._here(iteration, theta, chunks)
+        limit = self._cost.limit(max(map(len, chunks), default=0), self._timeout)
+        return workers.attempts(iteration, theta, chunks, limit, last)
+
+    def _here(self, iteration: int, theta: Array, chunks: Iterable[Indices]) -> Iterator[Outcome]:
+        """Attempt each chunk in this process; the next is asked for when the last has ended."""
+        for rows in chunks:
+            limit = self._cost.limit(len(rows), self._timeout)
+            yield rows, attempt(self.problem, iteration, theta[rows], self.needs, limit)
+
     def _count(self, found: Found, theta: Array, draws: int) -> None:
         """Count the draws without a value; raise if there are so many that the run cannot go on."""
-        self._valued = self._valued or found.any_value
         number = len(found.failed)
-        few = draws < LEAST_DRAWS
-        if (number == draws and not self._valued) if few else number > MOST_FAILURES * draws:
+        self._valued = self._valued or number < len(theta)
+        too_many = number > MOST_FAILURES * draws and draws >= LEAST_DRAWS
+        if too_many or (number == draws and not self._valued):
             raise DivergenceError(
                 f"{number} of {draws} draws failed twice: {found.failed[0][1].error}; the draws are this exception's "
                 ".theta",
@@ -142,24 +140,13 @@ class Pool:
 
 
 class Found:
-    """What is known of the draws of an iteration.
-
-    Attributes
-    ----------
-    arrays : tuple of ndarray
-        What `Problem.evaluate_at` returns; NaN where there is nothing yet.
-    failed : list of outcomes
-        The draws of which the last attempt failed.
-    any_value : bool
-        Whether an attempt did not fail.
-    """
+    """What is known of the draws of an iteration: the values, NaN where there are none, and the last failures."""
 
     def __init__(self, theta: Array, needs: Needs, keep: Keep | None) -> None:
         number = {"values": 1, "gradients": 2, "squares": 3}[needs]
         shapes = [theta.shape[:1], theta.shape, theta.shape]
         self.arrays = tuple(np.full(shape, np.nan) for shape in shapes[:number])
         self.failed: list[tuple[Indices, Failed]] = []
-        self.any_value = False
         self._keep = keep
 
     def take(self, rows: Indices, outcome: Done | Failed) -> None:
@@ -167,7 +154,6 @@ class Found:
         if isinstance(outcome, Failed):
             self.failed.append((rows, outcome))
             return
-        self.any_value = True
         for array, part in zip(self.arrays, outcome.arrays, strict=True):
             array[rows] = part
         if self._keep is not None:

@@ -11,7 +11,7 @@ Reporter = Callable[[int, float, int], None]
 
 @contextmanager
 def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
-    """Yield a reporter that draws a bar (moving to and fro where the total is not known), or does nothing."""
+    """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
     if not enabled:
         yield lambda iteration, lower_bound, evaluations: None
         return

@@ -33,11 +33,11 @@ def recognise(theta: Array, before: tuple[Array, ...], evaluate: Function, path:
 def _at_the_second_attempt(evaluate: Function, theta: Array, path: str | PathLike[str]) -> tuple[Array, ...]:
     """What the model has at these draws; it may fail once, as a service does that has just been started."""
     with suppress(Exception):
-        found = evaluate(theta)
+        found = evaluate(theta.copy())  # which the model may change
         if np.isfinite(found[0]).all():
             return found
     try:
-        return evaluate(theta)
+        return evaluate(theta.copy())
     except Exception as error:
         raise InvalidInputError(
             f"the model could not be evaluated at the first draws of {path}, of dimension {theta.shape[1]}: "

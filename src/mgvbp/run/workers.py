@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -31,15 +32,14 @@ NOTHING: Packed = np.empty(0, np.uint8)
 SLACK = 5.0
 """Seconds beyond the timeout after which a worker that does not stop by itself is ended.
 
-A chunk may take one second more than a single draw (see `Cost.limit`) and the messages some time. With half of it a busy
-machine would lose workers that are about to answer; twice as much is how long a fit waits for one that hangs.
+A chunk may take a second more than a single draw (see `Cost.limit`), and messages take some time. With half of it a
+busy machine would lose workers that are about to answer; with twice as much a fit waits longer for one that hangs.
 """
-START = 600.0
-"""Seconds in which the workers must be there. Half an hour's queue of a cluster is too long, a busy minute is not."""
-REPLACEMENT = 120.0
-"""Seconds in which the workers must be back after one was lost."""
-ROUNDS = 2
-"""Tasks a worker that bring the model at the start; a worker that gets none of them asks for it later."""
+START = 300.0
+"""Seconds in which the workers must be there: processes need a few, and a cluster may be busy with something else.
+
+With half of it a fit would more often give up a cluster that would have had time for it; twice as much only waits.
+"""
 
 
 class Workers:
@@ -62,21 +62,12 @@ class Workers:
         from joblib.parallel import get_active_backend
 
         backend, _ = get_active_backend()
-        self._needs, self._number, self._failures = needs, number, failures
-        self._model: Problem | str = uuid.uuid4().hex
-        self._content = NOTHING
-        if getattr(backend, "supports_sharedmem", False):
-            self._model = problem
-        else:
-            self._content = packed(problem)
+        shares = getattr(backend, "supports_sharedmem", False)
+        self._model = problem if shares else uuid.uuid4().hex
+        self._content = NOTHING if shares else packed(problem)
+        self._needs, self._number, self._timeout, self._failures = needs, number, timeout, failures
+        self._streams = getattr(backend, "supports_return_generator", False)  # Dask's and Ray's do not.
         self._dask = getattr(backend, "client", None)
-        self._addresses = self._present()
-        streams = getattr(backend, "supports_return_generator", False)  # Dask and Ray do not
-        self._options: dict[str, Any] = {
-            "return_as": "generator_unordered" if streams else "list",
-            "timeout": None if timeout is None else timeout + SLACK,
-        }
-        self._patience = START
         self._parallel: Any = None
         self._stack = ExitStack()
 
@@ -96,14 +87,13 @@ class Workers:
         """
         from joblib import delayed
 
-        self._addresses = self._present()
-        content, groups = NOTHING, [chunks]
+        content, groups, addresses = NOTHING, [chunks], self._watched(set())
         while groups:
             waiting = dict(enumerate(groups.pop(0)))
             if not waiting:
                 continue
             parallel = self._started()
-            # Draws are in a tuple: joblib would give an array to one of Dask's workers and lose it together with him.
+            # Draws are in a tuple: joblib would give an array to one of Dask's workers, and it would be lost with him.
             tasks = [
                 delayed(work)(self._model, content, k, iteration, (theta[rows],), self._needs, limit)
                 for k, rows in waiting.items()
@@ -113,55 +103,60 @@ class Workers:
                 for k, outcome in parallel(tasks):
                     if outcome is not None:
                         yield waiting.pop(k), outcome
-            except Exception as error:  # It is none of the function, whose exceptions are outcomes.
+            except Exception as error:  # The function's exceptions are outcomes: this one is the pool's.
                 broken = error
             left = list(waiting.values())
             if broken is None:
-                content = self._content  # Chunks are left over that came to workers without a model.
+                content = self._content  # What is left came to workers without a model.
                 groups.insert(0, left)
                 continue
             self.close()
-            self._count_lost(broken=True)
-            suspects, innocent = left[: self._number], left[self._number :]
+            addresses = self._watched(addresses)
+            if self._dask is None:
+                self._failures.add("workers_lost")
+            suspects, others = left[: self._number], left[self._number :]
             if last and len(suspects) > 1:
-                groups = [*([rows] for rows in suspects), innocent, *groups]
+                groups = [*([rows] for rows in suspects), others, *groups]
             else:
-                groups.insert(0, innocent)
+                groups.insert(0, others)
                 reason = "timed_out" if isinstance(broken, PoolTimeoutError | TimeoutError) else "lost"
                 failure = Failed(reason, f"{type(broken).__name__}: {broken}")
                 yield from ((rows, failure) for rows in suspects)
-        self._count_lost(broken=False)
+        self._watched(addresses)
+
+    def _watched(self, before: set[str]) -> set[str]:
+        """Return the addresses of Dask's workers, and count those that are gone: Dask itself says nothing of them."""
+        present = set() if self._dask is None else set(self._dask.ncores())
+        for _ in before - present:
+            self._failures.add("workers_lost")
+        return present
 
     def _started(self) -> Any:
-        """joblib's pool. Its start, with the model, takes seconds, which do not count as those of the first draws."""
+        """The pool; its start, with the model, takes seconds, which do not count as those of the first draws."""
         from joblib import Parallel, delayed
 
         if self._parallel is None:
-            options = {"n_jobs": self._number, "batch_size": 1}
+            options: dict[str, Any] = {"n_jobs": self._number, "batch_size": 1}
+            # Some workers may get two of these tasks, and others none: they will ask for the model.
+            greetings = [delayed(receive)(self._model, self._content)] * (2 * self._number)
             try:
-                Parallel(**options, timeout=self._patience)(
-                    delayed(prepare)(self._model, self._content) for _ in range(ROUNDS * self._number)
-                )
-                self._parallel = self._stack.enter_context(Parallel(**options, **self._options))
+                self._wait_for_two()
+                Parallel(**options, timeout=START)(greetings)
             except Exception as error:
                 message = f"the workers could not be started: {type(error).__name__}: {error}"
                 raise DivergenceError(message) from error
-            self._patience = REPLACEMENT
+            options["return_as"] = "generator_unordered" if self._streams else "list"
+            options["timeout"] = None if self._timeout is None else self._timeout + SLACK
+            self._parallel = self._stack.enter_context(Parallel(**options))
         return self._parallel
 
-    def _present(self) -> set[str]:
-        """The addresses of Dask's workers; none for other backends."""
-        return set() if self._dask is None else set(self._dask.ncores())
-
-    def _count_lost(self, broken: bool) -> None:
-        """Count lost workers: those of Dask, who gives their tasks to others without a word, or the one of a pool."""
-        if self._dask is None:
-            lost = int(broken)
-        else:
-            before, self._addresses = self._addresses, self._present()
-            lost = len(before - self._addresses)
-        for _ in range(lost):
-            self._failures.add("workers_lost")
+    def _wait_for_two(self) -> None:
+        """Wait for two workers of Dask: with one, joblib evaluates in this process, which a draw may kill."""
+        end = time.monotonic() + START
+        while self._dask is not None and sum(self._dask.ncores().values()) < 2:
+            if time.monotonic() > end:
+                raise TimeoutError("fewer than two are left")
+            time.sleep(0.1)
 
 
 def packed(problem: Problem) -> Packed:
@@ -186,20 +181,12 @@ RECEIVED: dict[str, Problem] = {}
 LOCK = threading.Lock()
 
 
-def prepare(model: Problem | str, content: Packed) -> None:
-    """Take the model."""
-    received(model, content)
-
-
-def received(model: Problem | str, content: Packed) -> Problem | None:
-    """Return the model of this name, unpacked once a process; None where it is not known and did not come along."""
-    if isinstance(model, Problem):
-        return model
+def receive(model: Problem | str, content: Packed) -> None:
+    """Unpack a model, once a process; a thread is given the model itself."""
     with LOCK:  # A worker of Dask may have several threads.
-        if model not in RECEIVED and len(content):
+        if isinstance(model, str) and model not in RECEIVED and len(content):
             RECEIVED.clear()
             RECEIVED[model] = pickle.loads(content.data)
-        return RECEIVED.get(model)
 
 
 def work(
@@ -213,10 +200,11 @@ def work(
 ) -> tuple[int, Done | Failed | None]:
     """Attempt the chunk of this number in a worker; None if the worker has no model.
 
-    Whatever is raised is a failure, as an interrupt in a worker is not the user's. A thread gets no alarm signal, so
-    that a chunk with a limit is evaluated in a thread beside it, which is left behind if it hangs.
+    Whatever is raised is a failure, as an interrupt in a worker is not the user's. A thread gets no alarm signal:
+    there a chunk with a limit is evaluated in another thread, which is left behind if it hangs.
     """
-    problem = received(model, content)
+    receive(model, content)
+    problem = RECEIVED.get(model) if isinstance(model, str) else model
     if problem is None:
         return number, None
     if limit is None or available():

@@ -149,7 +149,9 @@ def iterate(likelihood: ExpectedLikelihood, prior: Gaussian, q: Gaussian, step: 
     return Iterate(q, float(h.value + entropy), h, step)
 
 
-def expectations(likelihood: ExpectedLikelihood, prior: Gaussian, mean: Array, covariance: Array) -> Expectations:
+def expectations(
+    likelihood: ExpectedLikelihood, prior: Gaussian, mean: Array, covariance: Array
+) -> Expectations:
     """Those of h, the log-likelihood and the Gaussian log prior."""
     with np.errstate(over="ignore", invalid="ignore"):  # a step too far: its bound is −inf or nan
         f = likelihood.expectations(mean, covariance)

@@ -23,13 +23,15 @@ from mgvbp.estimators import sobol
 from mgvbp.models import BLOCK
 
 WIDTH = 8.5
-"""Beyond ±8.5 there is 2e-17 of the normal distribution."""
+"""Nodes go from −8.5 to 8.5: beyond them there is 2e-17 of the normal distribution."""
 WIDE = 10.0
-"""Rows of larger standard deviations go to `mixture`; for the others `line` reaches what counts in the tails."""
+"""Rows with a larger standard deviation go to `mixture`: for them `line` would need ever more nodes."""
 LOGISTIC = 0.5 * np.arange(-160, 161)
 SHARES = expit(LOGISTIC) * expit(-LOGISTIC)
 SHARES /= SHARES.sum()
+"""The nodes of the logistic distribution and their probabilities: a step of ½, up to where less than 1e-34 is left."""
 NUM_POINTS = 1024
+"""Sobol points for three classes or more."""
 
 
 def log_mean_expit(mean: Array, variance: Array) -> Array:

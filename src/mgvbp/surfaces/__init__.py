@@ -1,9 +1,9 @@
 """Quadratic surfaces through evaluated draws: the gradients of the lower bound, and how uncertain they are.
 
-It may import `estimators`, for their monomials, and what is below. Begin with `archive`, which weights old draws
-for a new Gaussian, and `surface`, which fits a quadratic through them; `kriging` and `hermite` take out what a
-quadratic misses. `gradient_surface` is the same from gradients. `auto` leaps on surfaces; a diagnosis uses one as
-its certificate.
+This package may import `estimators`, for their monomials, and lower layers. Begin with `archive`, which weights old
+draws for a new Gaussian, and `surface`, which fits a quadratic through them; `kriging` and `hermite` model what a
+quadratic misses. `gradient_surface` fits a surface to gradients. `auto` leaps on surfaces; a diagnosis takes its
+certificate from one.
 """
 
 from mgvbp.surfaces.archive import Archive, View, equal_view

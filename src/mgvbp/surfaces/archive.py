@@ -1,4 +1,4 @@
-r"""Old queries stay useful: all evaluated draws, with the density of the mixture that they came from.
+r"""All evaluated draws, with the density of the mixture that they came from: old queries stay useful.
 
 For a Gaussian q the draws have the multiple-importance ("balance heuristic") weights
 
@@ -21,7 +21,7 @@ from mgvbp.families.gaussian import Gaussian
 
 
 class View(NamedTuple):
-    """Draws as ``q`` sees them: in its frame (N, d), its log density there (N,) and normalised weights (N,)."""
+    """Draws in the frame of ``q`` (N, d), with its log density (N,) and their normalised weights for it (N,)."""
 
     q: Gaussian
     eps: Array
@@ -42,19 +42,19 @@ class Archive:
     theta: Array
     """The draws, (N, d)."""
     values: Array
-    """The log density there, (N,); −inf where it, or its gradient, is not finite."""
+    """The log density at the draws, (N,); −inf where it, or its gradient, is not finite."""
     log_mixture: Array
-    """The logarithm of Σ n_k q_k there, (N,)."""
+    """The logarithm of Σ n_k q_k at the draws, (N,)."""
     proposals: tuple[tuple[Gaussian, int], ...]
     """The Gaussians that were drawn from, and how many draws each gave."""
     gradients: Array
-    """The gradients of the log density, (N, d), 0 where one is not finite; of a search by values (0, d)."""
+    """The gradients of the log density, (N, d), 0 where one is not finite; empty, (0, d), in a search by values."""
     groups: NDArray[np.intp]
-    """In ascending order, which draws were made together, (N,): pairs ±ε are not independent."""
+    """Number of the group that each draw belongs to, (N,), ascending: a pair ±ε, not independent, is one group."""
 
     @classmethod
     def empty(cls, dim: int) -> Archive:
-        """Without draws."""
+        """An archive without draws."""
         rows = np.empty((0, dim))
         return cls(rows, np.empty(0), np.empty(0), (), rows, np.empty(0, dtype=np.intp))
 
@@ -67,9 +67,9 @@ class Archive:
         *,
         paired: bool = False,
     ) -> Archive:
-        """With draws from ``q``, their values and, if the others have them, gradients.
+        """The archive with more draws, from ``q``: their values and, if the earlier draws have them, gradients.
 
-        If ``paired``, each two of them in a row are one group.
+        If ``paired``, the draws are pairs: the first and the second are one group, and so on.
         """
         count, finite = len(theta), np.isfinite(values)
         if self.proposals and self.proposals[-1][0] is q:
@@ -93,7 +93,7 @@ class Archive:
         )
 
     def view(self, q: Gaussian) -> View:
-        """All draws, weighted for ``q``; those whose value is not finite have weight 0."""
+        """All draws, weighted for ``q``; draws whose value is not finite have weight 0."""
         eps = q.family.to_frame(q.factor, self.theta - q.mean)
         log_q = q.log_density_in_frame(eps)
         log_weights = np.where(self.values == -np.inf, -np.inf, log_q - self.log_mixture)
@@ -105,6 +105,6 @@ class Archive:
 
 
 def equal_view(q: Gaussian, theta: Array) -> View:
-    """Draws (N, d) with the same weight each."""
+    """A view of draws (N, d) from ``q``, all with the same weight."""
     eps = q.family.to_frame(q.factor, theta - q.mean)
     return View(q, eps, q.log_density_in_frame(eps), np.full(len(theta), 1.0 / len(theta)))

@@ -1,66 +1,68 @@
 """The numbers that decide how a surface is fitted and how far it is believed.
 
-``python benchmarks/constants.py`` halves and doubles each of them and prints what becomes of the fits of the zoo's
-small targets (docs/constants.md has the table).
+``python benchmarks/constants.py`` halves and doubles each number and fits the zoo's small targets again;
+docs/constants.md has the table.
 """
 
 # --- what a quadratic misses, by polynomials ------------------------------------------------------------
 
 ROOM = 0.65
-"""Columns per effective draw up to which polynomials of higher degree are fitted alongside the quadratic."""
+"""Most columns per effective draw that polynomials of higher degree and the quadratic may have together."""
 GRADIENT_ROOM = 0.35
-"""The same with gradients: coefficients per equation, of which a draw has one a parameter."""
+"""The same with gradients: most coefficients per equation, where each effective draw gives d equations."""
 MOST_COLUMNS = 1000
 """Columns beyond which least squares take longer than the draws are worth."""
 MOST_WORK = 3e8
-"""Multiplications that a fit to gradients may take: a tenth of a second or two."""
+"""Most multiplications of a fit to gradients: they take one or two tenths of a second."""
 HIGHEST_DEGREE = 6
-"""Degree of the polynomials, at most."""
+"""Highest degree of the polynomials."""
 
 # --- what a quadratic misses, by kriging ----------------------------------------------------------------
 
 KRIGE_BELOW = 20.0
-"""Gap, in units of the noise, above which the next leap does not need less noise: neither kriging nor, with gradients,
-polynomials are tried."""
+"""A gap of more than this many times the noise is precise enough for the next leap: neither kriging nor, with
+gradients, polynomials are tried then."""
 KRIGE_NOISE = 3.0
-"""Nats of noise above which what a quadratic misses is no small correction, and kriging seldom helps."""
+"""Nats of noise above which kriging is not tried: what a quadratic misses is then so large that it seldom helps."""
 KRIGE_DRAWS = 2500
 """Draws above which kriging takes too long."""
 KRIGE_PLENTY = 40
-"""Draws a coefficient above which polynomials do as well."""
+"""Draws per coefficient above which polynomials do as well as kriging."""
 KRIGE_SHARE = 3.0
-"""Draws per effective draw above which too many lie where q does not go: they would shape the function there."""
+"""Draws per effective draw above which kriging is not tried: too many draws lie where q has little mass, and these
+would shape the smooth function."""
 ADAPT_ABOVE = 3.0
-"""Draws a coefficient from which kriging may learn which directions bend ..."""
+"""Draws per coefficient above which kriging may learn which directions bend."""
 ADAPT_REST = 0.3
-"""... and nats that a quadratic must miss (standard deviation) for that to be worth its time."""
+"""Kriging learns which directions bend only if a quadratic misses more nats than this (standard deviation): otherwise
+that is not worth the time."""
 ADAPTATIONS = 2
-"""Times that a metric is adapted to what the last one has shown."""
+"""How many times the metric is adapted, each time to the fit with the metric before."""
 RHO = 0.1
-"""By how much the size of a function falls from one degree to the next, before anything is learnt."""
+"""The metric's eigenvalue ρ before it is adapted: the variance of a term falls by this factor with each degree."""
 LARGEST_RHO = 0.45
-"""Eigenvalue of a metric, at most: with more, the kernel is mostly of high degree."""
+"""Largest eigenvalue of a metric: with a larger one the kernel would consist mostly of terms of high degree."""
 FLATTEST = 0.02
-"""Share of the cubic part in a direction, relative to an equal share, that is believed to be as small as that."""
+"""Smallest share of the cubic part that a direction is believed to have, relative to an equal share."""
 
 # --- what is believed -----------------------------------------------------------------------------------
 
 CAUTION = 1.5
 """Factor on the errors that kriging states: its draws are not independent of what they predict."""
 BELIEF = 0.4
-"""Share of the noise of least squares below which a certificate does not believe kriging: kinks mislead it."""
+"""A certificate by kriging states at least this share of the noise of least squares, since kinks mislead kriging."""
 GRADIENT_BELIEF = 0.25
-"""Share of the noise of linear regression below which that of a polynomial is not believed."""
+"""A fit of polynomials to gradients states at least this share of the noise of the linear regression."""
 POOR_RESIDUAL = 3.0
-"""Nats (standard deviation; √d if that is more) that a surface may miss without being poor."""
+"""A surface is not poor if its residuals have a standard deviation below this many nats (or √d, if that is more)."""
 POOR_SHARE = 0.8
-"""Share of the variance that a surface which misses more must predict ..."""
+"""A surface with larger residuals is poor if it predicts less than this share of the variance."""
 POOR_NATS = 50.0
-"""... and nats, in units of d/2 + 1, that it may miss then."""
+"""It is poor, too, if the standard deviation of its residuals is more than this many times d/2 + 1 nats."""
 EVEN_LEVERAGE = 0.05
-"""Share of a draw's residual, at least, that is taken to be its own: of a draw that determines its own fit nothing is
-left to see."""
+"""Smallest value that is used for 1 − leverage. A draw of leverage 1 determines its own fit, so that its residual,
+which is divided by 1 − leverage, shows nothing."""
 NEGLIGIBLE = 1e-9
-"""Draws with a smaller share of the weight, relative to an equal share, are left out."""
+"""Draws whose weight is smaller than this share of an equal weight are left out."""
 ROUND_OFF = 1e-12
-"""Variance of residuals, in squared nats, of a target that is quadratic."""
+"""Residuals of smaller variance, in squared nats, are round-off: the target is quadratic."""

@@ -1,4 +1,4 @@
-r"""Regression of whitened gradients on 1 and ε, with what each draw contributes to the error.
+r"""Regression of whitened gradients on 1 and ε, with the contribution of each draw to the error.
 
 :math:`v = L^{-1}\nabla \log p(\theta) + \varepsilon` is the gradient in ε of :math:`h = \log p - \log q`. By the
 theorems of Bonnet and Price its regression on 1 and ε under q has the coefficients :math:`g = E[v]` and
@@ -20,7 +20,8 @@ from mgvbp.surfaces import constants
 from mgvbp.surfaces.surface import orthogonal
 
 WRITTEN_OUT = 12
-"""Parameters of a block up to which its matrices are written out, instead of products of (N, N) matrices."""
+"""For blocks of at most this many parameters the matrices ½ sym(r aᵀ) are written out; larger blocks take products of
+(N, N) matrices instead."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class Draws:
     """What a regression is given, for N draws of d parameters."""
 
     eps: Array
-    """In the frame, (N, d)."""
+    """The draws in the frame, (N, d)."""
     v: Array
-    """Gradients of h there, (N, d)."""
+    """Gradients of h at the draws, (N, d)."""
     weights: Array
-    """(N,), of sum 1."""
+    """Weights of the draws, (N,), which add up to 1."""
     twins: NDArray[np.intp]
-    """Index of the mirror image (N,), or of the draw itself where there is none."""
+    """Index of each draw's mirror image, (N,); its own index if it has none."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,15 @@ class GradientFit:
     g: Array
     G: Array
     fitted: Array
-    """v as the regression has it, (N, d) ..."""
+    """The gradients v as the regression predicts them, (N, d)."""
     predicted: Array
-    """... and h, less its mean under q, (N,)."""
+    """h less its mean under q, as the regression predicts it, (N,)."""
     residuals: Array
-    """Of v, with the draw and its twin left out, (N, d)."""
+    """Residuals of v by a regression that leaves out the draw and its twin, (N, d)."""
     errors: Array
-    """What each draw contributes to the error of g, (N, d) ..."""
+    """What each draw contributes to the error of g, (N, d)."""
     gram: Array
-    """... and the inner products, over the family's entries, of what they contribute to that of G, (N, N)."""
+    """Inner products of what two draws contribute to the error of G, over the family's entries, (N, N)."""
 
 
 def linear(draws: Draws, family: Family) -> GradientFit | None:
@@ -88,11 +89,11 @@ def quadratic(eps: Array, g: Array, G: Array) -> Array:
 
 
 def _leave_out(Q: Array, residuals: Array, twins: NDArray[np.intp]) -> Array:
-    """Residuals (N, d) of a regression with orthonormal columns Q that has not seen the draw and its twin."""
+    """Residuals (N, d) of a regression with orthonormal columns Q that leaves out the draw and its twin."""
     own = np.maximum(1.0 - np.einsum("np,np->n", Q, Q), constants.EVEN_LEVERAGE)
     paired = twins != np.arange(len(twins))
     shared = np.where(paired, np.einsum("np,np->n", Q, Q[twins]), 0.0)
-    # of I − QQᵀ for the two
+    # the determinant of I − QQᵀ, restricted to the draw and its twin
     determinant = np.maximum(own * own[twins] - shared**2, constants.EVEN_LEVERAGE * own * own[twins])
     others = (shared / determinant)[:, None] * residuals[twins]
     return np.asarray(np.where(paired, own[twins] / determinant, 1.0 / own)[:, None] * residuals + others)

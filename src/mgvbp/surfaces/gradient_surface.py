@@ -20,10 +20,11 @@ from mgvbp.surfaces.surface import Surface, on_a_ridge
 def fit_gradients(
     view: View, values: Array, gradients: Array, groups: NDArray[np.intp], tol: float
 ) -> Surface | None:
-    """The surface of a view of draws with ``values`` (N,), ``gradients`` (N, d) and ``groups`` (N,), or None.
+    """The surface of a view of draws with ``values`` (N,), ``gradients`` (N, d) and ``groups`` (N,).
 
-    A linear regression of the gradients is always made, and polynomials of higher degree for their potential where
-    its noise is what keeps the gap from being known to ``tol`` nats; that with the least noise is used.
+    A linear regression of the gradients is always made. If its noise keeps the gap from being known to ``tol`` nats,
+    polynomials of higher degree are fitted as well. The fit with the least noise is used. The result is None where
+    the draws do not determine a surface.
     """
     q, d = view.q, view.q.dim
     keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
@@ -69,7 +70,7 @@ def fit_gradients(
 
 
 def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """For draws in groups of one or two, which stand together, the index of the other one."""
+    """The index of each draw's twin, which stands beside it and is of the same group; a draw alone is its own."""
     n = np.arange(len(groups))
     twins = n.copy()
     together = np.flatnonzero(np.diff(groups) == 0)
@@ -78,10 +79,11 @@ def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float, float]:
-    r"""The mean of h under q, its standard error, and the standard deviation of h; with control variates.
+    r"""The mean of h under q, its standard error, and the standard deviation of h; with two control variates.
 
-    What the polynomial predicts of h has mean 0. Of the rest, u, the gradients leave ∇u; by Stein's identity ε·∇u has
-    mean 0, and it is 3u where u is cubic (without powers of a coordinate): it serves as the second control variate.
+    The first is the polynomial's prediction of h, which has mean 0. Let u be the rest of h. The residuals of the
+    gradients are ∇u. By Stein's identity ε·∇u has mean 0, and it equals 3u if u is cubic (without powers of a
+    coordinate): it is the second control variate.
     """
     weights = draws.weights
     centre = float(weights @ h)
@@ -98,7 +100,7 @@ def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float,
 
 
 class _Fit:
-    """An estimate with its gap, and what noise contributes to it."""
+    """An estimate with its gap, and how much of the gap is noise."""
 
     def __init__(self, q: Gaussian, estimate: GradientFit, draws: Draws) -> None:
         self.estimate = estimate
@@ -111,7 +113,7 @@ class _Fit:
         if info != 0:
             solved = right
         self.gap = 0.5 * float(g @ solved[:, 0]) + float(np.square(G[q.family.mask]).sum())
-        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for what each two draws contribute to the errors
+        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for each pair of draws, which contribute δ, δG and δ', δG' to the errors
         gram = 0.5 * (estimate.errors @ solved[:, 1:]) + estimate.gram
         firsts = np.flatnonzero(draws.twins >= np.arange(len(gram)))
         gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
@@ -119,7 +121,7 @@ class _Fit:
         self.noise_sd = math.sqrt(2.0 * float(np.vdot(gram, gram)))
 
     def state_at_least(self, noise: float) -> None:
-        """State larger errors, if need be, so that the noise is ``noise``."""
+        """Scale the errors up, if need be, so that the noise is at least ``noise``."""
         factor = max(1.0, noise / max(self.noise, 1e-300))
         self.noise *= factor
         self.noise_sd *= factor

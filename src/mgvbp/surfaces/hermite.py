@@ -1,7 +1,7 @@
 """Hermite polynomials of the draws: regressors that are orthogonal to the quadratic ones under N(0, I).
 
-What a quadratic leaves of a smooth log density is mostly of degree three and four. Fitted alongside, those terms
-change nothing about the quadratic's coefficients but their noise.
+What a quadratic leaves of a smooth log density is mostly of degree three and four. Fitted alongside the quadratic,
+these terms leave its expected coefficients unchanged and reduce their noise.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mgvbp.families.base import Indices
 
 
 def num_polynomials(dim: int, degree: int, coordinates: int) -> int:
-    """How many polynomials of that total degree involve at most so many coordinates."""
+    """The number of polynomials of total degree ``degree`` that involve at most ``coordinates`` coordinates."""
     return sum(comb(dim, k) * comb(degree - 1, k - 1) for k in range(1, min(coordinates, degree) + 1))
 
 
 def hermite_polynomials(eps: Array, degree: int, coordinates: int) -> Array:
     """All products of probabilists' Hermite polynomials of total degree ``degree``; (N, columns).
 
-    Only those are formed that involve at most ``coordinates`` different coordinates.
+    Only products that involve at most ``coordinates`` different coordinates are formed.
     """
     tables = [np.ones_like(eps), eps]
     for k in range(1, degree):
@@ -39,7 +39,7 @@ def hermite_polynomials(eps: Array, degree: int, coordinates: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _multi_indices(dim: int, degree: int, coordinates: int) -> tuple[Indices, Indices]:
-    """For each multi-index of that total degree its orders and coordinates, padded with order 0."""
+    """The orders and the coordinates of each multi-index of total degree ``degree``, padded with order 0."""
     most = min(coordinates, degree, dim)
     orders, which = [], []
     for k in range(1, most + 1):

@@ -1,4 +1,4 @@
-r"""What a quadratic misses, as a smooth random function: fewer draws give the same certainty.
+r"""Model what a quadratic misses as a smooth random function, so that fewer draws give the same certainty.
 
 With :math:`h = Z\beta + u(\varepsilon) + e`, u a Gaussian process that is orthogonal to the quadratics under
 N(0, I) and e noise of variance :math:`\sigma^2 / w`, the best linear unbiased estimate of β is that of
@@ -8,11 +8,13 @@ Mehler's, without its terms of degree two and less: along the axes of a metric B
 .. math::
     K(x, y) = \sum_{|\alpha| \ge 3} \rho^\alpha \frac{He_\alpha(x)\, He_\alpha(y)}{\alpha!},
 
-so that a function's size falls from one degree to the next: mostly cubic, as log posteriors are. λ is the first of
-`RATIOS` at which the restricted likelihood (Patterson and Thompson 1971) does not fall with λ.
+so that the size of u falls from one degree to the next: u is mostly cubic, as what a quadratic misses of a log
+posterior is. λ is the first of `RATIOS` at which the restricted likelihood (Patterson and Thompson 1971) does not
+fall with λ.
 
-At first all directions are alike, B = ρI. Where many draws show which of them bend, B is `adapted` to the cubic part of
-u, and believed if the restricted likelihood pays for its parameters (Akaike 1974).
+At first all directions are alike, B = ρI. Where many draws show which directions bend, B is `adapted` to the cubic
+part of u. The new B is used if it raises the restricted log-likelihood by more than its parameters cost (Akaike
+1974).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from mgvbp.core.linalg import Array, collinear
 from mgvbp.surfaces import constants
 
 RATIOS = (1e4, 1e3, 1e2)
-"""Variances of u, on average over the draws, in units of that of the noise; most want the first."""
+"""Values of λ that are tried: the variance of u, on average over the draws, in units of the variance of the noise.
+Most fits take the first."""
 
 
 class Kriging(NamedTuple):
@@ -36,17 +39,17 @@ class Kriging(NamedTuple):
 
     coefficients: Array
     influence: Array
-    """Of each value on each coefficient, (p, N)."""
+    """Influence of each value on each coefficient, (p, N)."""
     residuals: Array
-    """Leave-one-out, (N,)."""
+    """Leave-one-out residuals, (N,)."""
     dual: Array
     """The function is proportional to Σ dual_i K(x_i, ·); (N,), orthogonal to the regressors."""
     log_likelihood: float
-    """Restricted, without its constant."""
+    """The logarithm of the restricted likelihood, without its constant."""
 
 
 def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None = None) -> Kriging | None:
-    """Fit ``h`` (N,) by the regressors ``Z`` (N, p) and a smooth function; None if that is singular.
+    """Fit ``h`` (N,) by the regressors ``Z`` (N, p) and a smooth function; None if the equations are singular.
 
     Without a ``metric`` (d, d) all directions of ``eps`` (N, d) are alike.
     """
@@ -90,7 +93,7 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
 
 
 def krige_adapted(eps: Array, Z: Array, h: Array, weights: Array, plain: Kriging) -> Kriging:
-    """The best fit with a metric of its own, if it is worth the d (d+1)/2 numbers of that; else ``plain``."""
+    """The best fit with an adapted metric, if it is worth the d (d+1)/2 parameters of the metric; else ``plain``."""
     d = eps.shape[1]
     best, least = plain, plain.log_likelihood + 0.5 * d * (d + 1)
     fit, metric = plain, constants.RHO * np.eye(d)
@@ -108,10 +111,11 @@ def krige_adapted(eps: Array, Z: Array, h: Array, weights: Array, plain: Kriging
 def adapted(metric: Array, eps: Array, dual: Array) -> Array:
     r"""The metric (d, d) in which the cubic part of the fitted function is about as large in all directions.
 
-    In whitened coordinates :math:`x = B^{1/2}\varepsilon` its tensor is :math:`T = \sum_i \mathrm{dual}_i\,
-    x_i \otimes x_i \otimes x_i` (the lower terms of the Hermite polynomials cancel, as dual is orthogonal to the
-    linear functions), and :math:`S_{jk} = \sum_{lm} T_{jlm} T_{klm}` is how much of it each direction has. A tensor
-    of independent entries of variance :math:`\rho_j \rho_l \rho_m` has its three factors alike: hence the cube root.
+    In whitened coordinates :math:`x = B^{1/2}\varepsilon` the tensor of the cubic part is :math:`T = \sum_i
+    \mathrm{dual}_i\, x_i \otimes x_i \otimes x_i` (the lower terms of the Hermite polynomials cancel, as dual is
+    orthogonal to the linear functions), and :math:`S_{jk} = \sum_{lm} T_{jlm} T_{klm}` says how much of it lies in
+    each direction. A tensor of independent entries of variance :math:`\rho_j \rho_l \rho_m` has three factors alike:
+    hence the cube root.
     """
     axes, rho = _axes(metric)
     root = axes * np.sqrt(rho)
@@ -139,7 +143,8 @@ def kernel(x: Array, rho: Array) -> Array:
     """Mehler's kernel of all pairs of rows (N, d), without the terms of degree 0, 1 and 2; ``rho`` (d,) below 1.
 
     With t = Σ ρ x y and s = ½ Σ ρ² x² it is ∏ (1 − ρ²)^(−½) exp(Σ (ρ x y − ½ρ² (x² + y²)) / (1 − ρ²)) less
-    ½ (1 + t)² + ½ − s_x − s_y + ½ Σ ρ²; in place, because passes over (N, N) arrays are what it costs.
+    ½ (1 + t)² + ½ − s_x − s_y + ½ Σ ρ². It is computed in place, because most of its time goes to passes over
+    (N, N) arrays.
     """
     squares, rest = np.square(x), 1.0 - np.square(rho)
     log_scale = 0.5 * squares @ (rho * rho / rest) + 0.25 * np.log(rest).sum()

@@ -1,4 +1,4 @@
-r"""Gradients have a potential: polynomials of higher degree for h, fitted to the gradients of the draws.
+r"""Polynomials of higher degree for h, fitted to its gradients at the draws: h is the potential of its gradients.
 
 With normalised Hermite polynomials :math:`\varphi_\alpha = \prod_i He_{\alpha_i}(\varepsilon_i) / \sqrt{\alpha!}`
 and :math:`h \approx \sum_\alpha c_\alpha \varphi_\alpha` each draw gives d equations,
@@ -6,8 +6,9 @@ and :math:`h \approx \sum_\alpha c_\alpha \varphi_\alpha` each draw gives d equa
 .. math:: v_j = \sum_\alpha c_\alpha \sqrt{\alpha_j}\, \varphi_{\alpha - e_j}(\varepsilon),
 
 for one set of coefficients: 100 draws of 10 parameters determine all 285 up to the third degree. The polynomials and
-their gradients are orthogonal under N(0, I), so that higher degrees change g and G by nothing but their noise, of
-which they take away most: what a quadratic misses of a smooth log density is mostly of degree three and four.
+their gradients are orthogonal under N(0, I), so that higher degrees leave the expected g and G as they are. They take
+away most of the noise of g and G, since what a quadratic misses of a smooth log density is mostly of degree three and
+four.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def degrees(draws: Draws) -> list[int]:
 
 
 def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
-    """Weighted least squares for a polynomial h of that degree; None where it is singular."""
+    """Weighted least squares for a polynomial h of degree ``degree``; None if the equations are singular."""
     eps, weights, v = draws.eps, draws.weights, draws.v
     N, d = eps.shape
     terms = _terms(d, degree)
     phi = _polynomials(eps, terms)
-    # the equations of coordinate j, (N, columns): of the coefficients only those with α_j > 0 have a slope in it
+    # the equations of coordinate j, (N, columns): only polynomials with α_j > 0 have a slope in this coordinate
     X = [phi[source].T * root for _, source, root in terms.slopes]
     A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
     for j, (columns, _, _) in enumerate(terms.slopes):
@@ -91,12 +92,12 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
 
 
 class _Terms(NamedTuple):
-    """Recurrences of the polynomials up to a degree, and which of them are whose slopes."""
+    """How polynomials up to a degree follow from lower ones, and which polynomials are their slopes."""
 
     recurrences: list[tuple[int, int, int, int]]
-    """For each after the constant: coordinate j, its power, the index of α − e_j and that of α − 2e_j."""
+    """For each polynomial α but the constant: a coordinate j, its power, and the indices of α − e_j and α − 2e_j."""
     slopes: list[tuple[Indices, Indices, Array]]
-    """For each coordinate j: the coefficients of the α with α_j > 0, the polynomials α − e_j, and √α_j."""
+    """For each coordinate j and the α with α_j > 0: the indices of their coefficients and of α − e_j, and √α_j."""
 
 
 @lru_cache(maxsize=32)
@@ -116,7 +117,7 @@ def _terms(dim: int, degree: int) -> _Terms:
 
 
 def _polynomials(eps: Array, terms: _Terms) -> Array:
-    """All φ_α at the draws (N, d), one a row; √α_j φ_α = ε_j φ_{α−e_j} − √(α_j − 1) φ_{α−2e_j}."""
+    """All φ_α at the draws (N, d), one per row, by √α_j φ_α = ε_j φ_{α−e_j} − √(α_j − 1) φ_{α−2e_j}."""
     x, phi = np.ascontiguousarray(eps.T), np.empty((1 + len(terms.recurrences), len(eps)))
     phi[0] = 1.0
     for n, (j, power, once, twice) in enumerate(terms.recurrences, start=1):

@@ -4,7 +4,7 @@ Weighted least squares of :math:`h = f - \log q` on :math:`1, \varepsilon_i, \va
 \delta_{ij}` in the frame of q gives the lower bound (intercept), g (linear part) and G (minus the quadratic
 part). In the frame the bound is, to second order, :math:`\tfrac12 g^\top H^{-1} g + \|G\|^2` below its maximum,
 where :math:`H = I + 2G` is minus the Hessian of the surface and only the family's entries of G count.
-The covariance of the coefficients (with leave-one-out residuals) says how much of that is noise.
+The covariance of the coefficients (with leave-one-out residuals) says how much of this distance is noise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LWORK = 32
 
 @dataclass(frozen=True)
 class Surface:
-    """The surface at ``q``: whitened gradients, the bound, and what is uncertain about them."""
+    """The surface at ``q``: whitened gradients, the bound, and how uncertain they are."""
 
     q: Gaussian
     lower_bound: float
@@ -41,7 +41,7 @@ class Surface:
     """All of the quadratic part, (d, d), whatever the family of q."""
     num_draws: int
     size: float
-    """Their effective number."""
+    """The effective number of draws."""
     residual: float
     """Standard deviation of the leave-one-out residuals of h, in nats."""
     rest: float
@@ -49,13 +49,13 @@ class Surface:
     r2: float
     """Share of the variance of h that the surface predicts (leave-one-out); may be negative."""
     gap: float
-    """Nats to the optimum as the surface has it, noise included."""
+    """Distance of the bound from the optimum in nats, according to the surface; noise makes it larger."""
     noise: float
-    """How much of the gap noise alone would make, on average ..."""
+    """Mean of the gap that noise alone would cause, in nats."""
     noise_sd: float
-    """... and its standard deviation."""
+    """Standard deviation of the gap that noise alone would cause."""
     caution: float = 1.0
-    """Factor on the noise for a certificate: 1 where it does not rest on a model of what the quadratic misses."""
+    """Factor on the noise for a certificate; 1 unless kriging states much less noise than least squares."""
     ridge: bool = False
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
     clipped: bool = False
@@ -63,7 +63,7 @@ class Surface:
 
     @property
     def cautious(self) -> Surface:
-        """With the noise that a certificate may rest on."""
+        """The surface with the noise that a certificate states: ``noise`` times ``caution``."""
         return replace(
             self,
             lower_bound_se=math.sqrt(self.caution) * self.lower_bound_se,
@@ -74,7 +74,7 @@ class Surface:
 
     @property
     def poor(self) -> bool:
-        """Whether it misses much of what there is, or very many nats."""
+        """Whether the surface misses much of the variance of h, or very many nats."""
         d = self.q.dim
         if self.residual < max(constants.POOR_RESIDUAL, math.sqrt(d)) or self.r2 > 0.9999:
             return False
@@ -84,9 +84,9 @@ class Surface:
 def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
-    What a quadratic misses is taken out in several ways, of which the one with the least noise is used: by
-    polynomials of higher degree, where there are draws enough, and as a smooth random function, where the
-    noise is what keeps the gap from being known to ``tol`` nats.
+    What a quadratic misses is modelled in several ways, and the fit with the least noise is used. Polynomials of
+    higher degree are tried if there are enough draws. A smooth random function is tried if the noise keeps the gap
+    from being known to ``tol`` nats.
     """
     q = view.q
     keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
@@ -143,10 +143,10 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
 
 
 def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> _Fit:
-    """By the QR decomposition of weighted regressors, of which the basis comes first."""
+    """The fit by the QR decomposition of the weighted regressors; those of the basis come first."""
     rotated = response @ Q
     leverage = np.einsum("np,np->n", Q, Q)
-    # leave-one-out, times √w
+    # leave-one-out residuals, times √w
     residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)
     rows = dtrsm(1.0, R, np.eye(len(R), basis.num_monomials, order="F"), trans_a=1, overwrite_b=1).T
     errors = (Q @ rows.T) * residuals[:, None]  # what each draw contributes to the coefficients of the basis
@@ -156,7 +156,7 @@ def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Arr
 def _kriging(
     q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, wanted: float
 ) -> _Fit | None:
-    """Adapted to the directions that bend, if the noise is more than ``wanted`` without that."""
+    """The fit by kriging; if its noise is more than ``wanted``, that with a metric adapted to what bends."""
 
     def summary(kriging: Kriging) -> _Fit:
         errors = constants.CAUTION * kriging.influence * kriging.residuals
@@ -185,8 +185,8 @@ class _Fit:
         self.g, quadratic = coefficients[1 : 1 + d], np.zeros((d, d), order="F")
         quadratic[i, j] = -coefficients[1 + d :]
         self.G = symmetric_part(quadratic)
-        # the gap is cᵀMc: M is ½H⁻¹ for the linear part and, for the family's entries of G, 1 on the diagonal
-        # and ½ off it, where a coefficient is 2 G_ij, met twice
+        # The gap is cᵀMc. M is ½H⁻¹ for the linear part. For the family's entries of G it is 1 on the diagonal and
+        # ½ off the diagonal, where the coefficient is 2 G_ij and ‖G‖² counts G_ij twice.
         H = 2.0 * self.G
         H.flat[:: d + 1] += 1.0
         product = np.empty((len(coefficients) - 1, len(coefficients)))  # M [c C]
@@ -200,22 +200,23 @@ class _Fit:
 
 
 def on_a_ridge(G: Array, variance: float, noise: float) -> bool:
-    """Whether ``H⁻¹ = (I + 2G)⁻¹``, which the gap of a structured family needs, may be far off: H errs by 2 √noise.
+    """Whether ``H⁻¹ = (I + 2G)⁻¹``, which the gap of a structured family needs, may be far off.
 
-    ``variance`` is that of the residuals: a surface that misses nothing is not in doubt.
+    It may be if the smallest eigenvalue of H is below its error, 2 √noise. ``variance`` is the variance of the
+    residuals: a surface without residuals is not in doubt.
     """
     smallest = float(np.linalg.eigvalsh(G)[0])
     return variance > constants.ROUND_OFF and 1.0 + 2.0 * smallest < 2.0 * math.sqrt(noise)
 
 
 def orthogonal(A: Array) -> tuple[Array, Array]:
-    """``Q`` and (above its diagonal) ``R`` with ``A = Q R``: R by reflections, then Q = A R⁻¹."""
+    """``Q`` and ``R`` (on and above its diagonal) with ``A = Q R``: R by reflections, then Q = A R⁻¹."""
     R = dgeqrf(A, lwork=LWORK * A.shape[1])[0][: A.shape[1]]
     return dtrsm(1.0, R, A, side=1), R
 
 
 def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:
-    """The monomials of ``basis`` and Hermite polynomials of higher degree; how many columns up to each degree."""
+    """The number of columns up to each degree, and the columns: monomials of ``basis``, then Hermite polynomials."""
     Z = monomials(basis, eps)
     blocks, sizes = [Z], [Z.shape[1]]
     room = min(room, constants.MOST_COLUMNS)

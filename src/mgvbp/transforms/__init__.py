@@ -1,6 +1,7 @@
 """Constraints on parameters, each a map from unconstrained real numbers with its inverse and log-Jacobian.
 
-It may import `core` only. Begin with `base`, what a constraint must know, and `elementwise`, where most are.
+This package may import `core` only. Begin with `base`, the interface of a constraint, and `elementwise`, which has
+most of them.
 """
 
 from mgvbp.transforms.base import Transform
@@ -42,4 +43,4 @@ TRANSFORMS: dict[str, type[Transform]] = {
         FigarchRegion,
     )
 }
-"""By name, for files."""
+"""The transforms by name, for reading files."""

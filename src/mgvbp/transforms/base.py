@@ -1,4 +1,4 @@
-"""What a transform must be able to do: real vectors to constrained values, back, and the log-Jacobian."""
+"""The interface of a transform: from real vectors to constrained values, back, and the log-Jacobian."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 class Transform(ABC):
     """A smooth bijection from ``size`` real numbers to values of shape ``shape`` under a constraint.
 
-    All methods take ``S`` points at once. `constrain` takes any finite numbers, without a warning: where the
-    exact value rounds to a bound of its support it returns the nearest float inside, so that `unconstrain`
-    takes it back, and beyond the largest float ±inf. `log_jacobian` is that of the exact map, everywhere.
+    All methods take ``S`` points at once. `constrain` takes any finite numbers, without a warning. If the exact value
+    rounds to a bound of the support, it returns the nearest float inside, which `unconstrain` accepts. If the exact
+    value is beyond the largest float, it returns ±inf. `log_jacobian` is always that of the exact map.
 
     Attributes
     ----------
     arguments : tuple of int or float
-        What the constructor was called with: ``type(t)(*t.arguments) == t``.
+        The arguments of the constructor: ``type(t)(*t.arguments) == t``.
     shape : tuple of int
         The shape of one constrained value.
     size : int
@@ -68,7 +68,7 @@ class Transform(ABC):
         return None
 
     def std(self, mu: ArrayLike, sd: ArrayLike) -> Array | None:
-        """The exact standard deviation of each entry, as `mean`."""
+        """The exact standard deviation of each entry for ``x ~ N(mu, sd²)``; None if there is no formula."""
         return None
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Transform(ABC):
         return rows
 
     def _require(self, inside: NDArray[np.bool_], value: Array, support: str) -> None:
-        """Raise unless all of ``inside``, (S, ...), showing the first value that is not in the support."""
+        """Raise unless all of ``inside``, (S, ...), are true; the message shows the first value that is outside."""
         if not inside.all():
             row = value[np.argmin(inside.reshape(len(value), -1).all(axis=1))]
             raise InvalidInputError(f"{self!r} takes {support}; got {row}")
@@ -97,8 +97,8 @@ class Transform(ABC):
 
 
 def just_inside(value: Array, lower: ArrayLike, upper: ArrayLike) -> Array:
-    """``value``, or the nearest float in the open interval (lower, upper) where it has rounded to its end."""
-    # infinite ends stay: held at the largest float, a value would look likely where the Jacobian still grows
+    """``value``, or the nearest float in the open interval (lower, upper) if it has rounded to an end."""
+    # infinite values stay: if they were held at the largest float, the growing Jacobian would make them look likely
     first = np.where(np.isinf(lower), lower, np.nextafter(lower, upper))
     last = np.where(np.isinf(upper), upper, np.nextafter(upper, lower))
     return np.clip(value, first, last)

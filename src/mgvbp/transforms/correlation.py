@@ -19,7 +19,7 @@ class CorrelationCholesky(Transform):
     """The lower Cholesky factor ``L`` of an n×n correlation matrix ``R = L Lᵀ``, from n(n−1)/2 real numbers.
 
     Each number is the inverse hyperbolic tangent of a canonical partial correlation (Lewandowski, Kurowicka
-    and Joe 2009), row after row below the diagonal. With ``z = tanh x``, row i breaks a stick of length one:
+    and Joe 2009), row after row below the diagonal. With ``z = tanh x``, row i is built by breaking a stick:
 
         ``L_ij = z_ij r_ij``,  ``r_{i,j+1} = r_ij √(1 − z_ij²)``,  ``r_i0 = 1``,  ``L_ii = r_ii``.
 
@@ -69,7 +69,8 @@ class CorrelationCholesky(Transform):
         return x[:, *np.tril_indices(n, -1)]
 
     def _log_jacobian(self, x: Array) -> Array:
-        # triangular, ∂L_ij/∂x_ij = r_ij (1 − z_ij²); √(1 − z_ij²) is also in r for the i−1−j entries after it
+        # The Jacobian is triangular with ∂L_ij/∂x_ij = r_ij (1 − z_ij²). √(1 − z_ij²) is also a factor of r for the
+        # i−1−j entries after it in the row.
         i, j = np.tril_indices(self.shape[0], -1)
         return log_sech(x) @ (2.0 + (i - 1 - j))
 

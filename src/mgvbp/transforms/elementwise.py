@@ -1,6 +1,6 @@
 """Constraints on single numbers: real, positive, bounded below, above, or on both sides.
 
-Each entry of a value is an increasing function of one unconstrained number, in C order. The bounded ones go
+Each entry of a value is an increasing function of one unconstrained number, in C order. Numbers with one bound go
 through an exponential, so that a Gaussian becomes a (shifted, reflected) log-normal with known moments.
 """
 
@@ -42,7 +42,7 @@ class Elementwise(Transform):
 
     @property
     def single(self) -> Elementwise:
-        """The same constraint on one number: the arguments end with the shape."""
+        """The same constraint on one number; its arguments are those before the shape."""
         make: Callable[..., Elementwise] = type(self)
         return make(*self.arguments[: len(self.arguments) - len(self.shape)])
 
@@ -76,7 +76,7 @@ class Real(Elementwise):
     Parameters
     ----------
     *shape : int
-        The shape of one value; none for a single number. The same for all constraints on single numbers.
+        The shape of one value; without it the value is a single number. All constraints on single numbers take it.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class LowerBound(Elementwise):
 
 
 class UpperBound(Elementwise):
-    """Numbers below ``upper``: ``upper − exp(−x)``, increasing in ``x`` like all the others.
+    """Numbers below ``upper``: ``upper − exp(−x)``, which increases with ``x`` as all other transforms here do.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class UpperBound(Elementwise):
 class Interval(Elementwise):
     """Numbers between ``lower`` and ``upper``: ``lower + (upper − lower) / (1 + exp(−x))``.
 
-    The mean of a logit-normal has no closed form; its quantiles are those of ``x``, transformed.
+    The mean of a logit-normal has no closed form; its quantiles are the transformed quantiles of ``x``.
 
     Examples
     --------
@@ -215,7 +215,8 @@ class Interval(Elementwise):
 
     def _forward(self, x: Array) -> Array:
         lower, upper = self.bounds
-        distance = (upper - lower) * expit(-np.abs(x))  # to the nearer end: exact also where that end is 0
+        # the distance to the nearer end is accurate even if this end is 0
+        distance = (upper - lower) * expit(-np.abs(x))
         return np.where(x < 0.0, lower + distance, upper - distance)
 
     def _inverse(self, value: Array) -> Array:
@@ -224,7 +225,7 @@ class Interval(Elementwise):
 
 
 def log_normal_mean(mu: ArrayLike, sd: ArrayLike) -> Array:
-    """The mean ``exp(μ + σ²/2)`` of ``exp(x)``, x ~ N(μ, σ²); inf where that overflows."""
+    """The mean ``exp(μ + σ²/2)`` of ``exp(x)``, x ~ N(μ, σ²); inf if it overflows."""
     with np.errstate(over="ignore"):
         return np.exp(np.add(mu, 0.5 * np.square(sd, dtype=np.float64)))
 
@@ -233,5 +234,5 @@ def log_normal_std(mu: ArrayLike, sd: ArrayLike) -> Array:
     """The standard deviation ``exp(μ + σ²/2) √(exp(σ²) − 1)`` of ``exp(x)``, x ~ N(μ, σ²)."""
     with np.errstate(over="ignore", divide="ignore"):
         variance = np.square(sd, dtype=np.float64)
-        # in logs, since exp(μ) may underflow where exp(σ²) overflows: √(e^v − 1) = e^{v/2} √(1 − e^{−v})
+        # computed in logs, since exp(μ) may underflow while exp(σ²) overflows: √(e^v − 1) = e^{v/2} √(1 − e^{−v})
         return np.exp(np.add(mu, variance + 0.5 * np.log(-np.expm1(-variance))))

@@ -16,10 +16,10 @@ TINY = 1e-300
 
 
 class FigarchRegion(Transform):
-    """Coefficients ([φ], d, [β]) of a FIGARCH(p, d, q) variance that is positive whatever came before.
+    """Coefficients ([φ], d, [β]) of a FIGARCH(p, d, q) variance that is positive for all past values.
 
-    The variance is ``(1 − β L) h = ω + (1 − β L − (1 − φ L)(1 − L)^d) e²`` with L the lag operator. With the
-    shares ``s(x) = 1/(1 + exp(−x))`` of the unconstrained numbers, in the same order,
+    The variance h satisfies ``(1 − β L) h = ω + (1 − β L − (1 − φ L)(1 − L)^d) e²`` with L the lag operator. With
+    ``s(x) = 1/(1 + exp(−x))`` and the unconstrained numbers in the same order,
 
         ``d = s(x_d)``,  ``φ = s(x_φ) (1 − d)/2``,  ``β = s(x_β) (φ + d)``,
 
@@ -28,7 +28,7 @@ class FigarchRegion(Transform):
     Parameters
     ----------
     p, q : {0, 1}
-        Whether there is a φ, and a β.
+        Whether the model has a φ, and whether it has a β.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class FigarchRegion(Transform):
 
     def _constrain(self, x: Array) -> Array:
         x_phi, x_d, x_beta = self._split(x)
-        d = just_inside(expit(x_d), TINY, 1.0)  # not 5e-324, below which no β would find room
+        d = just_inside(expit(x_d), TINY, 1.0)  # at d = 5e-324 there would be no float for β between 0 and d
         columns, room = [d], d
         if x_phi is not None:
             half = (1.0 - d) / 2.0
@@ -62,7 +62,7 @@ class FigarchRegion(Transform):
 
     def _unconstrain(self, value: Array) -> Array:
         phi, d, beta = self._split(value)
-        pairs = [(d, 1.0 - d)]  # distances from the two ends of each range
+        pairs = [(d, 1.0 - d)]  # distances of each coefficient from the two ends of its range
         room = d
         if phi is not None:
             pairs.insert(0, (phi, (1.0 - d) / 2.0 - phi))
@@ -75,7 +75,7 @@ class FigarchRegion(Transform):
         return np.asarray((np.log(distances[:, 0]) - np.log(distances[:, 1])).T)
 
     def _log_jacobian(self, x: Array) -> Array:
-        # triangular in the order d, φ, β; in logs, since 1 − d may be far below the resolution of 1
+        # the Jacobian is triangular in the order d, φ, β; logs are used since 1 − d may round to 0
         x_phi, x_d, x_beta = self._split(x)
         total = np.asarray((log_expit(x) + log_expit(-x)).sum(axis=1))
         log_room = log_expit(x_d)

@@ -18,11 +18,11 @@ TOTAL = 0.9998
 
 
 class GarchRegion(Transform):
-    """Coefficients (α_1..α_p, γ_1..γ_o, β_1..β_q) of a GJR-GARCH(p, o, q) variance that are stationary.
+    """Coefficients (α_1..α_p, γ_1..γ_o, β_1..β_q) of a stationary GJR-GARCH(p, o, q) variance.
 
     The variance is ``h_t = ω + Σ α_i e²_{t−i} + Σ γ_i e²_{t−i} 1[e_{t−i} < 0] + Σ β_i h_{t−i}``. One
-    coefficient after the other takes the share ``s(x) = 1/(1 + exp(−x))`` of what the earlier ones left of
-    ``c = 0.9998``:
+    coefficient after the other takes the share ``s(x) = 1/(1 + exp(−x))`` of what is left of ``c``, which begins
+    at 0.9998:
 
         ``α_i = s(x) c``,  then ``c ← c − α_i``;
 
@@ -30,11 +30,11 @@ class GarchRegion(Transform):
 
         ``β_i = s(x) c``,  then ``c ← c − β_i``.
 
-    So α_i > 0, α_i + γ_i > 0, β_i > 0, and the sum of α, γ/2 and β is below 0.9998 after every term: a
-    stationary point with Σα above 0.9998, which only a negative γ can bring back, is not reached.
+    So α_i > 0, α_i + γ_i > 0, β_i > 0, and the sum of α, γ/2 and β is below 0.9998 after every term. Stationary
+    coefficients with Σα above 0.9998, which need a negative γ, are not reached.
 
     The authors of the paper cut ``x`` at 100 from above, against overflow. In double precision ``s`` is 1
-    from 37 on, so that the cut changes no value; we leave it out: the log-Jacobian is that of the smooth map.
+    from 37 on, so that the cut changes no value. We leave it out, and the log-Jacobian is that of the smooth map.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class GarchRegion(Transform):
         super().__init__(orders, (size,), size)
 
     def _terms(self) -> Iterator[tuple[int, float, int | None]]:
-        """Each coefficient's index, its weight in the persistence, and the α it may undo; None for none."""
+        """Each coefficient's index, its weight in the persistence and, for a γ, the index of its α (or None)."""
         p, o, q = (int(n) for n in self.arguments)
         for i in range(p):
             yield i, 1.0, None
@@ -86,8 +86,8 @@ class GarchRegion(Transform):
         return x
 
     def _log_jacobian(self, x: Array) -> Array:
-        # triangular; in logs, since what is left may be far below the resolution of TOTAL. log_above is the
-        # log of a coefficient's distance from its lower end: for an α, whose end is 0, of the coefficient
+        # The Jacobian is triangular. Logs are used since what is left may be far below the resolution of TOTAL.
+        # log_above is the log of a coefficient's distance from its lower end; for an α this end is 0.
         log_share, log_rest = log_expit(x), log_expit(-x)
         log_above = np.empty_like(x)
         log_left, total = np.full(len(x), math.log(TOTAL)), np.zeros(len(x))

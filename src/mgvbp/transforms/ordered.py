@@ -30,7 +30,7 @@ class Ordered(Transform):
             steps = np.exp(x)
             for i in range(1, self.size):
                 before = value[:, i - 1]
-                # a step below the resolution still goes one float up: the order stays strict
+                # a step below the resolution still goes up by one float, so that the order stays strict
                 value[:, i] = np.maximum(before + steps[:, i], np.nextafter(before, np.inf))
         return value
 

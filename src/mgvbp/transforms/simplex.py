@@ -17,7 +17,7 @@ TOLERANCE = 1e-8
 
 
 class Simplex(Transform):
-    """``n`` positive numbers with sum one, from n − 1 real ones: ``p = softmax(x H)``.
+    """``n`` positive numbers with sum one, from n − 1 real numbers: ``p = softmax(x H)``.
 
     The rows of the Helmert matrix ``H`` (n − 1, n) are an orthonormal basis of the vectors with sum zero:
     ``x`` is the isometric log-ratio of ``p`` (Egozcue et al. 2003), and a Gaussian ``x`` is Aitchison's
@@ -25,7 +25,7 @@ class Simplex(Transform):
     map of ``x``: the Gaussian approximation of the full family does not depend on the order. Also, the log
     density of a Dirichlet is concave in ``x``.
 
-    The Jacobian is that of the first n − 1 probabilities, as the density of a Dirichlet is understood:
+    The Jacobian is that of the first n − 1 probabilities, to which the density of a Dirichlet refers as well:
     ``log |J| = Σ log p_i + ½ log n``.
 
     Examples

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOL = 0.05
-"""Nats, of each fit: moves value at risk by less than 1%, as other posterior draws do, for half the time."""
+"""The tolerance of each fit in nats. It moves value at risk by less than 1%, no more than other posterior draws do, and
+halves the time."""
 FIRST = 250
-"""Days that the first fit has at least, unless ``start`` says otherwise: a year."""
+"""The fewest days of the first fit, unless ``start`` says otherwise: a year."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +254,7 @@ def renewals(
             result = result.update(Series(returns[len(result.returns) : day]), seed)
         else:
             past = model.series(returns[max(0, day - window) : day])
-            result = fit_volatility(Likelihood(model, past), model.prior(past), TOL, None, seed, False)
+            result = fit_volatility(Likelihood(model, past), model.prior(past), tol=TOL, rng=seed)
         yield result
 
 

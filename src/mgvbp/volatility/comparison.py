@@ -212,7 +212,7 @@ def evaluated(
     """Fit ``model`` to all but the last ``holdout`` returns and find the numbers of its row."""
     known = len(series) - holdout
     past = series[:known]
-    result = fit_volatility(Likelihood(model, past), model.prior(past), None, None, seed, False)
+    result = fit_volatility(Likelihood(model, past), model.prior(past), rng=seed)
     posterior, ml = result.posterior, result.ml
     diagnosis = posterior.diagnose(rng=seed)
     theta = posterior.sample(DRAWS, rng=seed)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from mgvbp.core import Array
 from mgvbp.posterior import Posterior
-from mgvbp.volatility.maximum import MaximumLikelihood
+from mgvbp.problem import Prior
+from mgvbp.run import fit
+from mgvbp.volatility.maximum import MaximumLikelihood, NamedLikelihood
 from mgvbp.volatility.series import Series
+
+WIDEST = 10.0
+"""The largest variance that a fit starts with, in units of ``scale``: the curvature at a mode may be near zero."""
 
 
 class Estimates:
@@ -67,3 +77,18 @@ class Estimates:
             row += [estimate, ml.std_errors[name], ml.robust_std_errors[name]]
             lines.append(f"{name:<12}" + "".join(f"{x:>11.4g}" for x in row))
         return lines
+
+
+def fit_from(
+    likelihood: NamedLikelihood, prior: Prior, mode: Array, hessian: Array, **options: Any
+) -> Posterior:
+    """Fit the posterior from a mode (d,), with the inverse of minus the ``hessian`` there as the first covariance."""
+    scales = np.outer(likelihood.scale, likelihood.scale)
+    curvatures, axes = np.linalg.eigh(-hessian * scales)
+    variance = (axes / np.maximum(curvatures, 1.0 / WIDEST)) @ axes.T * scales
+    return fit(likelihood, prior, initial_mean=mode, initial_variance=variance, **options)
+
+
+def fit_after(likelihood: NamedLikelihood, before: Posterior, rng: int | np.random.Generator) -> Posterior:
+    """Fit the posterior of new days: the one ``before`` them is the prior and the start."""
+    return fit(likelihood, before, initial_mean=before.mean, initial_variance=before.covariance, rng=rng)

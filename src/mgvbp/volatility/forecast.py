@@ -15,11 +15,12 @@ from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.simulation import quietly, standard_shocks
 
 CELLS = 2**22
-"""Draws × days that are filtered at once: what bounds the memory."""
+"""The most draws × days that are filtered at once: 32 MB an array."""
 LOOK_BACK = 1000
-"""Days that the variance of the next one depends on, at most: the lags of FIGARCH."""
-LARGEST = 1e100
-"""Returns and volatilities beyond this have exploded: sums of their squares could overflow."""
+"""The most past days that the variance of the next one depends on: the lags of FIGARCH."""
+EXPLODED = 1e100
+"""Returns and volatilities from here on have exploded. The square is far below the largest float, 1.8e308, so that
+sums of the squares of all smaller numbers are finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +55,12 @@ class Forecast:
     @cached_property
     def sound(self) -> NDArray[np.bool_]:
         """Which days of which paths have not exploded, (H, N)."""
-        small = (np.abs(self.returns) < LARGEST) & (np.abs(self.location) < LARGEST)
-        return np.asarray(small & (self.variance >= 0.0) & (self.variance < LARGEST**2))
+        small = (np.abs(self.returns) < EXPLODED) & (np.abs(self.location) < EXPLODED)
+        return np.asarray(small & (self.variance >= 0.0) & (self.variance < EXPLODED**2))
 
     def quantile(self, p: ArrayLike, of: str = "returns") -> Array:
         """Quantiles at levels ``p`` (K,) of each day's return or volatility, (H, K)."""
-        levels = np.atleast_1d(as_floats(p, "p"))
-        if not ((levels > 0.0) & (levels < 1.0)).all():
-            raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
+        levels = checked_levels(p)
         if of not in ("returns", "volatility"):
             raise InvalidInputError(f"of must be 'returns' or 'volatility'; got {of!r}")
         days = zip(self.returns if of == "returns" else self.variance, self.sound, strict=True)
@@ -165,6 +164,14 @@ def _continue(
         location[t] = model.mean.step(m, returns[: lags + t])
         returns[lags + t] = location[t] + residuals[t]
     return returns[lags:], location, variance
+
+
+def checked_levels(p: ArrayLike) -> Array:
+    """The levels (K,) of quantiles, each between 0 and 1."""
+    levels = np.atleast_1d(as_floats(p, "p"))
+    if not ((levels > 0.0) & (levels < 1.0)).all():
+        raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
+    return levels
 
 
 def checked_level(alpha: float) -> float:

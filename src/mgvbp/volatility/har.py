@@ -10,14 +10,11 @@ import numpy as np
 from mgvbp.core import Array, as_generator, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
-from mgvbp.models import NAMES
-from mgvbp.problem import Parameters, Prior
-from mgvbp.run import fit
-from mgvbp.transforms import Positive, Real
-from mgvbp.volatility.har_likelihood import MONTH, WHAT, HARLikelihood, least_squares, onward
+from mgvbp.problem import Prior
+from mgvbp.volatility.estimates import fit_from
+from mgvbp.volatility.har_likelihood import MONTH, PARAMETERS, WHAT, HARLikelihood, least_squares, onward
 from mgvbp.volatility.har_result import HARResult
 from mgvbp.volatility.model import LEAST
-from mgvbp.volatility.result import curvature_variance
 from mgvbp.volatility.series import Series
 from mgvbp.volatility.simulation import BURN_IN
 
@@ -46,7 +43,7 @@ class HAR:
     (5,)
     """
 
-    parameters = Parameters(**dict.fromkeys(NAMES, Real()), sigma=Positive())
+    parameters = PARAMETERS
 
     def __init__(self, *, convention: str = "arch") -> None:
         self.convention = one_of(convention, ("arch", "paper"), "convention")
@@ -110,16 +107,8 @@ class HAR:
         likelihood = HARLikelihood(series.values)
         ml = least_squares(likelihood)
         chosen = self.prior(series) if prior is None else prior
-        posterior = fit(
-            likelihood,
-            chosen,
-            initial_mean=ml.psi,
-            initial_variance=curvature_variance(ml.hessian, likelihood.scale),
-            tol=tol,
-            max_evaluations=max_evaluations,
-            rng=rng,
-            progress=progress,
-        )
+        options = {"tol": tol, "max_evaluations": max_evaluations, "rng": rng, "progress": progress}
+        posterior = fit_from(likelihood, chosen, ml.psi, ml.hessian, **options)
         return HARResult(self, series, likelihood, chosen, posterior, ml)
 
     def __repr__(self) -> str:

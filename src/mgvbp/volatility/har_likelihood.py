@@ -13,15 +13,18 @@ from mgvbp.transforms import Positive, Real
 from mgvbp.volatility.maximum import MaximumLikelihood
 
 MONTH = LAGS[-1]
-"""Days that the model looks back, and cannot explain at the start of a series."""
+"""The days that the model looks back: as many at the start of a series are not explained."""
 WHAT = "realised volatility"
+"""What messages call the series."""
+PARAMETERS = Parameters(**dict.fromkeys(NAMES, Real()), sigma=Positive())
+"""θ = (β, log σ), with a name for each coefficient."""
 
 
 class HARLikelihood(models.HAR):
     """The log-likelihood of realised volatilities after the first month, with a name for each coefficient."""
 
     def _parameters(self) -> Parameters:
-        return Parameters(**dict.fromkeys(NAMES, Real()), sigma=Positive())
+        return PARAMETERS
 
     @property
     def n_obs(self) -> int:

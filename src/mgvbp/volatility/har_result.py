@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from mgvbp.core import Array, as_floats, as_generator, positive_integer
-from mgvbp.errors import InvalidInputError
+from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.models import lagged_means
 from mgvbp.plots.canvas import private_figure
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior
-from mgvbp.run import fit
-from mgvbp.volatility.estimates import Estimates
-from mgvbp.volatility.forecast import checked_probability
+from mgvbp.volatility.estimates import Estimates, fit_after
+from mgvbp.volatility.forecast import checked_levels, checked_probability
 from mgvbp.volatility.har_likelihood import MONTH, WHAT, HARLikelihood, least_squares, onward
 from mgvbp.volatility.maximum import MaximumLikelihood
 from mgvbp.volatility.result import PATHS
@@ -47,10 +45,7 @@ class HARForecast:
 
     def quantile(self, p: ArrayLike) -> Array:
         """Quantiles at levels ``p`` (K,) of each day's volatility, (H, K)."""
-        levels = np.atleast_1d(as_floats(p, "p"))
-        if not ((levels > 0.0) & (levels < 1.0)).all():
-            raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
-        return np.quantile(self.volatility, levels, axis=1).T
+        return np.quantile(self.volatility, checked_levels(p), axis=1).T
 
     def to_frame(self, levels: ArrayLike = (0.05, 0.95)) -> Any:
         """A pandas frame with one row a day ahead: expectation and quantiles."""
@@ -132,13 +127,7 @@ class HARResult(Estimates):
         """
         series = self.realised.then(new, f"the new days of {WHAT}")
         likelihood = HARLikelihood(series.values[len(self.realised) - MONTH :])
-        posterior = fit(
-            likelihood,
-            self.posterior,
-            initial_mean=self.posterior.mean,
-            initial_variance=self.posterior.covariance,
-            rng=rng,
-        )
+        posterior = fit_after(likelihood, self.posterior, rng)
         ml = least_squares(HARLikelihood(series.values))
         return HARResult(self.model, series, likelihood, self.posterior, posterior, ml)
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from mgvbp.problem import Parameters
     from mgvbp.volatility.model import VolatilityModel
 
-LARGEST = 100.0
-"""Logarithms and logits in ψ are cut here from above, as the authors do: an ω of e¹⁰⁰ is bad enough."""
+MOST_LOG = 100.0
+"""Logarithms and logits in ψ above this are taken for it, as in the authors' programs. An ω of e¹⁰⁰ already has a
+likelihood of practically zero, and exp of a larger number could overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Likelihood:
         self.model, self.series, self.known = model, series, known
         self.parameters = model.parameters
         real = {name for name, transform in self.parameters.transforms.items() if isinstance(transform, Real)}
-        self._largest = np.array([np.inf if name in real else LARGEST for name in self.parameters.names])
+        self._largest = np.array([np.inf if name in real else MOST_LOG for name in self.parameters.names])
         self.offset = model.mean.lags
         """Days at the start that only serve as lags of the mean."""
         self.first = max(0, known - self.offset)

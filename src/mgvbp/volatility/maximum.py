@@ -14,11 +14,11 @@ from mgvbp.core import Array
 from mgvbp.problem import Parameters
 
 STEP = 1e-3
-"""Of the central differences, in units of ``scale``: where their rounding error meets their bias."""
+"""The step of central differences, in units of ``scale``: with it rounding errors and bias are about equal."""
 EDGE = 1e-3
-"""A curvature in ψ, in units of ``scale``, below which an estimate is on the edge of its range."""
+"""An estimate is on the edge of its range where the curvature in ψ, in units of ``scale``, is below this."""
 LOWEST = -1e100
-"""Stands for values that are not finite."""
+"""Taken for a function value that is not finite: the search moves away from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +110,9 @@ class NamedLikelihood(Protocol):
     @property
     def n_obs(self) -> int:
         """How many observations there are."""
+
+    def __call__(self, theta: Array, /) -> Array:
+        """The log-likelihood, (S, d) -> (S,)."""
 
     def pointwise(self, theta: Array, /) -> Array:
         """The log-likelihood of each observation, (S, d) -> (S, n_obs)."""

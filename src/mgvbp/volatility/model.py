@@ -22,8 +22,9 @@ from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
 NU = Interval(2.05, 500.0)
 """Degrees of freedom, with the bounds of `arch`."""
 TYPICAL_NU = 10.0
+"""Degrees of freedom at which searches start, and around which the prior lies."""
 LEAST = 30
-"""Returns that a model needs at least."""
+"""The fewest returns that a model is fitted to."""
 
 
 class VolatilityModel(ABC):
@@ -197,7 +198,9 @@ class VolatilityModel(ABC):
         advise_on_scale(series)
         likelihood = Likelihood(self, series)
         chosen = self.prior(series) if prior is None else prior
-        return fit_volatility(likelihood, chosen, tol, max_evaluations, rng, progress)
+        return fit_volatility(
+            likelihood, chosen, tol=tol, max_evaluations=max_evaluations, rng=rng, progress=progress
+        )
 
     def __repr__(self) -> str:
         mean = f"mean={self.mean.kind!r}" if self.mean.kind != "ar" else f"lags={self.mean.lags}"

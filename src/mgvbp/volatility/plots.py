@@ -32,21 +32,22 @@ if TYPE_CHECKING:
     from mgvbp.volatility.result import VolatilityResult
 
 FAINT = 0.5
+"""Opacity of the wider of two bands."""
 UNIT = "volatility, unit of returns"
-"""The returns may be in per cent, which is advised, or in anything else."""
+"""The label of an axis: returns are often in per cent, but may be in any unit."""
 BESIDE: dict[str, Any] = {
     "loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": 3, "frameon": False,
     "handlelength": 1.5, "columnspacing": 1.0,
 }  # fmt: skip
-"""Of legends: beside the title, where they hide nothing."""
+"""Where legends go: beside the title, where they hide nothing."""
 WIDTH = 10.0
-"""Inches, of a page."""
+"""The width of a page in inches."""
 DRAWS = 50_000
-"""Behind the histograms of the parameters: enough for smooth outlines."""
+"""Posterior draws for the histograms of the parameters: enough for smooth outlines."""
 PAST = 60
-"""Days that a forecast is shown with, at most."""
+"""The most past days that a forecast is shown with: about three months."""
 ABREAST = 6
-"""Histograms in a row, at most."""
+"""The most histograms in a row."""
 
 
 def plot_result(

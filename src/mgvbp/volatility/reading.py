@@ -20,9 +20,11 @@ RETURNS = ("r", "ret", "return", "returns", "logret", "logreturn", "logreturns")
 PRICES = ("adjclose", "adjustedclose", "close", "price")
 """Names of columns, letters and digits alone, the best first: an adjusted price does not jump at dividends."""
 FORMATS = ("ISO8601", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y")
+"""The formats of dates that are tried, as pandas writes them."""
 DATE_LIKE = re.compile(r"(1[89]|2[01])\d{6}$|\d{4}-\d\d$|\w+[-/. ]+\w+[-/. ,]+\w+")
+"""A first look at a cell: eight digits, year and month, or three parts between marks."""
 OFFSET = re.compile(r"(?<=:\d\d)(\.\d+)?([-+]\d\d:?\d\d|Z)$")
-"""Of a time zone: without it there is the time on the wall, which has no jumps in spring and autumn."""
+"""The time zone at the end of a time. It is cut off, since local time has no jumps in spring and autumn."""
 STEADY = 0.1
 """Positive numbers that change by less than this share from one to the next, in the median, look like prices."""
 
@@ -209,6 +211,6 @@ def _from_prices(table: Table, series: pd.Series) -> pd.Series:
 
 
 def log_returns(prices: pd.Series) -> pd.Series:
-    """In per cent."""
+    """The differences of log prices, in per cent."""
     logs: pd.Series = 100.0 * np.log(prices)
     return logs.diff().iloc[1:]

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from mgvbp.volatility.forecast import Forecast
     from mgvbp.volatility.result import VolatilityResult
 
-LEVEL = 0.9
-TAILS = (0.05, 0.95)
+LEVEL, TAILS = 0.9, (0.05, 0.95)
 """The probability of bands in tables and pictures, and the levels of their ends."""
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
-"""Of the parameters."""
+"""The posterior quantiles in the table of the parameters."""
 DPI = 150
+"""Dots per inch of the pictures."""
 
 
 def write_report(

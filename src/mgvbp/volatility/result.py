@@ -11,8 +11,7 @@ import numpy as np
 from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
-from mgvbp.run import fit
-from mgvbp.volatility.estimates import Estimates
+from mgvbp.volatility.estimates import Estimates, fit_after, fit_from
 from mgvbp.volatility.forecast import Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, maximise
@@ -126,13 +125,7 @@ class VolatilityResult(Estimates):
         """
         series = self.returns.then(new_returns)
         likelihood = Likelihood(self.model, series, known=len(self.returns))
-        posterior = fit(
-            likelihood,
-            self.posterior,
-            initial_mean=self.posterior.mean,
-            initial_variance=self.posterior.covariance,
-            rng=rng,
-        )
+        posterior = fit_after(likelihood, self.posterior, rng)
         whole = Likelihood(self.model, series)
         return VolatilityResult(likelihood, self.posterior, posterior, estimate(whole, self.ml.psi))
 
@@ -169,15 +162,11 @@ class VolatilityResult(Estimates):
         return f"VolatilityResult({self.model!r}, lower bound {self.lower_bound:.3f})"
 
 
-def fit_volatility(
-    likelihood: Likelihood,
-    prior: Prior,
-    tol: float | None,
-    max_evaluations: int | None,
-    rng: int | np.random.Generator,
-    progress: bool,
-) -> VolatilityResult:
-    """From the best point of a grid to the posterior mode; from there to the posterior and the ML estimate."""
+def fit_volatility(likelihood: Likelihood, prior: Prior, **options: Any) -> VolatilityResult:
+    """From the best point of a grid to the posterior mode; from there to the posterior and the ML estimate.
+
+    The options are those of `mgvbp.fit`.
+    """
 
     def log_posterior(theta: Array) -> Array:
         return likelihood(theta) + log_prior(prior, theta)
@@ -186,16 +175,7 @@ def fit_volatility(
     values = likelihood(grid)
     best, likeliest = int(np.nanargmax(values + log_prior(prior, grid))), int(np.nanargmax(values))
     mode = maximise(log_posterior, grid[best], likelihood.scale)
-    posterior = fit(
-        likelihood,
-        prior,
-        initial_mean=mode.point,
-        initial_variance=curvature_variance(mode.hessian, likelihood.scale),
-        tol=tol,
-        max_evaluations=max_evaluations,
-        rng=rng,
-        progress=progress,
-    )
+    posterior = fit_from(likelihood, prior, mode.point, mode.hessian, **options)
     starts = [mode.point, *grid[[likeliest]]] if likeliest != best else [mode.point]
     return VolatilityResult(likelihood, prior, posterior, estimate(likelihood, *starts))
 
@@ -204,10 +184,3 @@ def estimate(likelihood: Likelihood, *starts: Array) -> MaximumLikelihood:
     """The maximum likelihood estimate: the best of those from each start."""
     found = max((maximise(likelihood, start, likelihood.scale) for start in starts), key=lambda m: m.value)
     return MaximumLikelihood(likelihood, found.point, found.value, found.hessian, found.converged)
-
-
-def curvature_variance(hessian: Array, scale: Array) -> Array:
-    """A covariance to start with: the inverse of minus the Hessian, kept below 10 in units of ``scale``."""
-    unit = -hessian * np.outer(scale, scale)
-    w, V = np.linalg.eigh(unit)
-    return np.asarray((V / np.maximum(w, 0.1)) @ V.T * np.outer(scale, scale))

@@ -14,9 +14,9 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError, ScaleWarning, warn
 from mgvbp.families import frozen
 
 SCALES = (0.1, 10_000.0)
-"""Variances outside of these get advice on the scale, as in `arch`."""
+"""Returns with a variance outside of these get advice on their scale; the limits are those of `arch`."""
 DATES = ("datetime64", "datetime", "date", "period")
-"""What pandas calls the entries of an index that have an order in time."""
+"""The kinds of pandas index that are dates."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,13 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.filters.startup import MEAN_ABSOLUTE
 
 BURN_IN = 1000
-"""Days before a series that are dropped; a persistence of 0.99 has left 4e-5 of the start by then."""
+"""The first days of a simulation, which are dropped. A persistence of 0.99 has left 4e-5 of the start by then."""
 
 Orders = tuple[int, int, int]
 Future = tuple[Array, Array]
 """Variances and residuals of the simulated days, each (H, ..., S)."""
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+"""Draws that explode end as inf or nan: no warning is needed."""
 
 
 def standard_shocks(

@@ -24,7 +24,9 @@ from mgvbp.datasets.lob.text import read_text
 from mgvbp.errors import DataUnavailableError
 
 VERSION = 1
+"""The version of the format: copies of another version are made anew."""
 CHUNK = 2**20
+"""Bytes that are read at once for a checksum."""
 
 
 def open_compact(text: Path, report: Progress | None = None) -> tuple[Features, Labels]:

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SOURCE = "etsin.fairdata.fi (dataset 73eb48d7-4dbc-4a10-a52a-da745b47a649)"
+"""Where the authors published the files."""
 NORMALISATIONS = {"zscore": "ZScore", "minmax": "MinMax", "decpre": "DecPre"}
+"""What we call the normalisations, and what the names of the files call them."""
 FOLDS = 9
+"""Fold k trains on the first k of ten days and tests on the next."""
 
 
 def load_fi2010(

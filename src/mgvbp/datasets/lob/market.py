@@ -36,11 +36,11 @@ from mgvbp.core import Array
 from mgvbp.datasets.lob.layout import EVENTS_PER_ROW, HORIZONS
 
 FLOW_MEMORY = 0.2
-"""ρ."""
+"""ρ: how much of the imbalance stays from one snapshot to the next."""
 PRESSURE_MEMORY = 0.7
-"""φ."""
+"""φ: how much of the pressure stays; ten snapshots then tell all but 0.2% of it."""
 IMBALANCE = 0.8
-"""κ."""
+"""κ: how strongly order flow shows in the volumes."""
 STRENGTH = 2.0
 """b: how strongly the pressure moves the price."""
 STILLNESS = 2.2

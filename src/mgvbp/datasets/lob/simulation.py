@@ -27,15 +27,15 @@ from mgvbp.datasets.lob.windows import STEPS
 from mgvbp.errors import InvalidInputError
 
 TICK = 0.01
-"""Euro."""
+"""The least step of a price, in euro."""
 PRICES = (15.0, 25.0)
-"""Euro; the stocks' first prices are spread evenly from the lower to the higher."""
+"""The first prices of the stocks, in euro, are spread evenly between these."""
 SIZES = (700.0, 1400.0)
-"""Shares at the best prices, spread likewise."""
+"""The shares at the best prices are spread between these, in equal ratios from stock to stock."""
 LEAST_GAP, MEAN_GAP = 0.005, 0.01
-"""Of the price from close to open, up or down: far enough for a join to be seen."""
+"""The least and the mean move of the price from close to open, as shares of it: large enough for a join to be seen."""
 BURN_IN = 200
-"""Rows before the first, so that all begins in its stationary distribution."""
+"""Rows that are simulated before the first, so that this has the stationary distribution."""
 
 
 def simulate_lob(

@@ -13,13 +13,14 @@ from mgvbp.datasets.lob.layout import CLASS_NAMES, FEATURE_NAMES, FILE_ROWS, FIR
 from mgvbp.errors import FileFormatError
 
 LONGEST_LINE = 2**26
-"""Bytes. Ten times the longest line there is: what is longer is another file, and is not read to its end."""
+"""The most bytes of a line: ten times those of FI-2010. What has a longer line is another file."""
 
 NUMBER = "%16.7e"
 """As MATLAB's ``save -ascii`` writes, with \\r\\n at the end of a line. The sizes that users of the published
 files report are of this kind: 607,324,298 = 149 (16 · 254,750 + 2)."""
 
 LARGEST = float(np.finfo(np.float32).max)
+"""The largest number that our arrays, of single precision, can hold."""
 
 
 def read_text(path: Path, report: Progress | None = None) -> tuple[Features, Labels]:

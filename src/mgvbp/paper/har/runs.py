@@ -14,8 +14,9 @@ from mgvbp.paper.spec import Outcome, reference
 from mgvbp.paper.target import EVERY
 
 NUM_DRAWS = 50
+"""Draws of an iteration, as the authors ran it."""
 INITIAL_VARIANCE = 0.01
-"""Both are what the authors ran."""
+"""Variance of the first Gaussian."""
 SHRINKAGE = 0.95
 """The authors start at this share of the maximum likelihood estimate."""
 SETTINGS: dict[str, Any] = {

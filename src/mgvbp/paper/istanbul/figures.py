@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp.paper.common import COLOURS
+from mgvbp.paper.common import ARRIVED, COLOURS
 from mgvbp.paper.istanbul.runs import PANELS, STRUCTURES
 from mgvbp.paper.spec import Outcome, reference
 from mgvbp.plots import finished, private_figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLES = {"MGVBP": "-", "MGVB": "--", "QBVI": ":"}
-"""So that lines that coincide are seen."""
+"""Dashes that let lines be seen that coincide."""
 
 
 def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure:
@@ -39,7 +39,7 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure:
 
 
 def race_figure(outcomes: Mapping[str, Outcome]) -> Figure:
-    """Nats below the optimum, by method."""
+    """Nats below the optimum over the iterations, for each method."""
     figure = private_figure(11, 6)
     axes = figure.subplots(2, len(PANELS), sharex=True, sharey=True)
     for column, panel in enumerate(PANELS):
@@ -52,7 +52,7 @@ def race_figure(outcomes: Mapping[str, Outcome]) -> Figure:
                     axis.semilogy(
                         outcome.curves["iteration"], shown, style, color=COLOURS[method], label=method
                     )
-            axis.axhline(0.05, color="0.6", linestyle=":", linewidth=1)
+            axis.axhline(ARRIVED, color="0.6", linestyle=":", linewidth=1)
             finished(axis, f"{structure}: {panel}")
         axes[1, column].set_xlabel("iteration")
     for axis in axes[:, 0]:

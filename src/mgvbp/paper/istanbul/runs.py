@@ -28,10 +28,11 @@ STRUCTURES: dict[str, str | mgvbp.BlockDiagonal] = {
     "block 1": mgvbp.BlockDiagonal([8, 1]),
     "block 2": mgvbp.BlockDiagonal([1, 3, 2, 2, 1]),
 }
+"""The paper's covariance structures, with the sizes of their blocks."""
 UNCONVERGED = ("diagonal", "block 2")
-"""The structures whose runs end on the way."""
+"""The structures whose runs end before they reach the optimum."""
 INITIAL_VARIANCE = 0.01
-"""As the paper prints it."""
+"""Variance of the first Gaussian."""
 PRINTED = printed("Istanbul")
 AS_RUN = printed("Istanbul", step_size=0.1, clip_initial=1000.0, precision_scale=2.0)
 """The settings saved with the authors' results. Their code takes whole natural gradients of the precision."""
@@ -44,7 +45,7 @@ PANELS: dict[str, dict[str, Any]] = {
     "no clip": {"clip_initial": None},
     "a fifth of the step": {"clip_gradient": 50_000.0, "step_size": 0.02},
 }
-"""What a comparison of the methods changes; the clip is that of the gradient, one quantity for all of them."""
+"""What each comparison of the methods changes. The clip is that of the gradient, one quantity for all methods."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,14 @@ def setting() -> Setting:
 
 
 def gap(structure: str, q: mgvbp.Gaussian) -> float:
-    """Nats from ``q`` to the optimum of its structure, without noise."""
+    """Nats by which the exact bound at ``q`` is below the optimum of its structure."""
     at = setting()
     optimum = reference("istanbul")["exact"]["istanbul_perf"][structure]["LB*"]
     return float(optimum - linear_lower_bound(at.model, at.prior, q))
 
 
 def performance(beta: Array, sigma: float) -> dict[str, float]:
-    """Fit on both parts, in the paper's units: both MSEs are sums of squares over n − 4 rows to train, × 10⁵."""
+    """The fit on both parts in the paper's units: both MSEs are sums of squares × 10⁵, over the training rows n − 4."""
     at = setting()
     psi, scale = np.log(sigma), 1e5 / (len(at.model.y) - 4)
     theta = np.append(beta, psi)[None]
@@ -97,7 +98,7 @@ def moments(mean: Array, covariance: Array, sigma: float) -> dict[str, float]:
     values = {f"mean {name}": float(x) for name, x in zip(BETAS, mean, strict=False)} | {"mean σ": sigma}
     for i, name in enumerate(COORDINATES[: len(covariance)]):
         values[f"sd {name}"] = float(100.0 * np.sqrt(covariance[i, i]))
-        for j in np.flatnonzero(covariance[i, i + 1 :]) + i + 1:  # blocks leave the others out
+        for j in np.flatnonzero(covariance[i, i + 1 :]) + i + 1:  # other covariances are zero by structure
             values[f"cov {name} {COORDINATES[j]}"] = float(1e3 * covariance[i, j])
     return values
 
@@ -123,7 +124,7 @@ def run_ml(seed: int) -> Outcome:
 
 
 def run_mcmc(seed: int, steps: int) -> Outcome:
-    """The posterior itself."""
+    """The posterior itself, by MCMC from walkers around `auto`."""
 
     def values(chains: Chains) -> dict[str, float]:
         draws = chains.flat
@@ -136,7 +137,7 @@ def run_mcmc(seed: int, steps: int) -> Outcome:
 
 
 def run_auto(seed: int, structure: str) -> Outcome:
-    """`auto`, to a thousandth of a nat: the default's 0.01 would show in the covariances."""
+    """`auto` to a thousandth of a nat; the default of 0.01 would show in the covariances."""
     at = setting()
     q = mgvbp.fit(at.model, at.prior, family=STRUCTURES[structure], tol=0.001, rng=seed)
     curves = {"queries": q.trace.n_evaluations.tolist(), "bound": q.trace.smoothed.tolist()}
@@ -149,16 +150,13 @@ def run_mgvbp(seed: int, structure: str, how: str, max_iterations: int = 1200) -
     sd = 0.1 if how == "as printed" else 0.01 if structure == "full" else 0.0
     start = sd * np.random.default_rng(seed).standard_normal(len(COORDINATES))
     q, _ = followed(mgvbp.MGVBP(**settings), structure, seed, initial_mean=start, **DRAWS[how])
-    curves = {
-        "iteration": list(range(1, len(q.trace) + 1, 4)),
-        "bound": q.trace.smoothed[::4].tolist(),
-    }
+    curves = {"iteration": list(range(1, len(q.trace) + 1, 4)), "bound": q.trace.smoothed[::4].tolist()}
     described_as = {"method": "MGVBP", **settings, **DRAWS[how], "sd of the initial mean": sd}
     return Outcome(described(structure, q), curves, described_as, q.n_evaluations)
 
 
 def run_spread(seed: int, structure: str, replications: int = 10) -> Outcome:
-    """The authors' settings with other draws: how far one run's result is a matter of chance."""
+    """The authors' settings with other draws: how much of the result of one run is chance."""
     runs = [run_mgvbp(seed + 1 + k, structure, "as run") for k in range(replications)]
     curves = {key: [run.values[key] for run in runs] for key in ("LB*", "mean EU")}
     return Outcome(
@@ -167,7 +165,7 @@ def run_spread(seed: int, structure: str, replications: int = 10) -> Outcome:
 
 
 def run_race(seed: int, method: str, structure: str, panel: str, max_iterations: int = 1200) -> Outcome:
-    """One of the methods on the draws that the others have too, followed without noise."""
+    """One of the methods on the same draws as the others, followed by the exact bound."""
     settings = {**AS_RUN, "clip_natural_gradient": None, "max_iterations": max_iterations, **PANELS[panel]}
     chosen = METHODS[method](**settings)
     start = np.zeros(len(COORDINATES))

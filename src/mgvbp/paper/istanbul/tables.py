@@ -17,6 +17,7 @@ NOISIER = (
     "the printed estimator's noise does not vanish at the optimum, as that of h does, which the authors ran"
 )
 ROUNDING = 0.000501
+"""Half a unit of the paper's third decimal, and a little for our own rounding."""
 
 
 def variational_rows(
@@ -26,7 +27,7 @@ def variational_rows(
     part: str = "",
     variants: Sequence[str] = (),
 ) -> list[Row]:
-    """A row for each structure and way to fit it; ``part`` is a row of a matrix within the structure."""
+    """A row for each structure and each way to fit it; ``part`` selects a row of the covariance matrix."""
     known = reference("istanbul")
     rows = []
     for structure in STRUCTURES:
@@ -102,7 +103,7 @@ def moment_table(outcomes: Mapping[str, Outcome], label: str, kind: str, columns
 
 
 def covariance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """Covariances × 10³, a table for each row of the upper triangle: each pair has its own tolerance."""
+    """Covariances × 10³. Each row of the upper triangle has its own table, as each pair has its own tolerance."""
     sd = reference("istanbul")["exact"]["istanbul_cov_2"]["full"]
     note = "The paper's caption says 10⁴. Tolerance: rounding, and 3% of the product of the two standard deviations."
     tables = []
@@ -115,7 +116,7 @@ def covariance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
 
 
 def ml_table(outcomes: Mapping[str, Outcome]) -> Table:
-    """All that the paper prints of maximum likelihood, a line a parameter; to the printed digit."""
+    """All that the paper prints of maximum likelihood, one line for each parameter; the printed digits must agree."""
     paper = reference("istanbul")["paper"]
     names = {"estimate": "mean", "s.e. × 10²": "sd", **{f"× {c}": "cov" for c in BETAS[1:]}}
     rows = []
@@ -134,7 +135,7 @@ def ml_table(outcomes: Mapping[str, Outcome]) -> Table:
 
 
 def spread_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """Medians over other draws, a table for each structure: the range of its runs is its tolerance."""
+    """Medians over runs with other draws. Each structure has a table, as the range of its runs is the tolerance."""
     known = reference("istanbul")
     tables = []
     for structure in UNCONVERGED:
@@ -145,16 +146,9 @@ def spread_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
         for column, name in (("LB*", "LB*"), ("EU", "mean EU")):
             runs = np.array(outcomes[f"spread {structure}"].curves[name])
             middle = float(np.median(runs))
-            ours |= {
-                column: middle,
-                f"lowest {column}": float(runs.min()),
-                f"highest {column}": float(runs.max()),
-            }
-            columns |= {
-                column: float(np.abs(runs - middle).max()),
-                f"lowest {column}": 0.0,
-                f"highest {column}": 0.0,
-            }
+            ends = {f"lowest {column}": float(runs.min()), f"highest {column}": float(runs.max())}
+            ours |= {column: middle, **ends}
+            columns |= {column: float(np.abs(runs - middle).max()), **dict.fromkeys(ends, 0.0)}
         paper, exact = (
             {
                 "LB*": known[who]["istanbul_perf"][structure]["LB*"],
@@ -162,13 +156,8 @@ def spread_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
             }
             for who in ("paper", "exact")
         )
-        row = Row(
-            f"{structure}, {VARIANTS['as run']}",
-            ours,
-            paper,
-            exact,
-            "the paper's is farther out than any of ours",
-        )
+        reason = "the paper's is farther out than any of ours"
+        row = Row(f"{structure}, {VARIANTS['as run']}", ours, paper, exact, reason)
         note = (
             "Median and range of ten runs that differ in their draws only; tolerance: the farthest of them."
         )

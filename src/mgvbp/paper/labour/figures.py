@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def draw(axis: Axes, outcome: Outcome | None, curve: str, **style: Any) -> None:
-    """A curve over the iterations, if there is one."""
+    """Draw a curve over the iterations, if the cell has run."""
     if outcome is not None:
         axis.plot(outcome.curves["iteration"], outcome.curves[curve], **style)
 
 
 def marginal(axis: Axes, outcome: Outcome | None, b: str, **style: Any) -> None:
-    """The normal density of a parameter."""
+    """Draw the normal density of a parameter, if the cell has run."""
     if outcome is not None:
         mean, sd = outcome.values[f"mean {b}"], (outcome.values[f"var {b}"] / 100.0) ** 0.5
         grid = np.linspace(mean - 4.0 * sd, mean + 4.0 * sd, 200)
@@ -34,7 +34,7 @@ def marginal(axis: Axes, outcome: Outcome | None, b: str, **style: Any) -> None:
 
 
 def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
-    """Figure labour_LBmargins: the bound over the iterations, and two marginals with MCMC and ML; a row a family."""
+    """Figure labour_LBmargins: the bound over the iterations, and two marginals with MCMC and ML, for each family."""
     families = [f for f in FAMILIES if f"authors {row_name('MGVBP', 'loglik', f)}" in outcomes]
     if not families:
         return None
@@ -67,7 +67,7 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
 
 
 def speed_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
-    """The exact gap over the iterations: a row a family, a column a panel."""
+    """The exact gap over the iterations, with a row for each family and a column for each panel."""
     panels = [p for p in PANELS if all(f"{p} {row_name('MGVBP', 'h', f)}" in outcomes for f in FAMILIES)]
     if not panels:
         return None

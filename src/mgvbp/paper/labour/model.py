@@ -1,4 +1,4 @@
-"""Logistic regression on the Labour data: its exact lower bound, and what a fit is judged by."""
+"""Logistic regression on the Labour data: its exact lower bound, and the measures of a fit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def measures(X: Array, y: Array, beta: Array) -> list[float]:
 
 
 class Labour:
-    """The likelihood of the training rows, the prior, and what a fit is judged by."""
+    """The likelihood of the training rows, the prior, and the measures of a fit."""
 
     def __init__(self) -> None:
         self.data = labour()
@@ -54,7 +54,7 @@ class Labour:
         self.prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=len(self.data.names))
 
     def bound(self, q: mgvbp.Gaussian, order: int = 60) -> float:
-        """The exact lower bound."""
+        """The exact lower bound at ``q``."""
         return exact_lower_bound(self.model, self.prior, q, order)
 
     def performance(self, beta: Array) -> dict[str, float]:
@@ -64,7 +64,7 @@ class Labour:
         return dict(zip(PERFORMANCE, numbers, strict=True))
 
     def values(self, mean: Array, covariance: Array) -> dict[str, float]:
-        """Measures at the mean, means, and variances and covariances times 100, by name."""
+        """By name: the measures at the mean, the means, and the variances and covariances times 100."""
         scaled = 100.0 * covariance
         return {
             **self.performance(mean),
@@ -78,6 +78,6 @@ problem = cache(Labour)
 
 
 def optimum(family: str) -> float:
-    """The largest lower bound of the family."""
+    """The largest lower bound that a Gaussian of the family has."""
     found: float = reference("labour")["exact"]["logistic_perf"][family]["LB*"]
     return found

@@ -1,9 +1,9 @@
-"""What the cells run.
+"""What the cells run, in three panels of settings.
 
-Two panels of settings: the authors' (those of their published code and saved results, from which most of the printed
-numbers come) and the printed ones (the paper's table of hyper-parameters). In both all methods take the same steps,
-``precision_scale=2``, from one start with the same draws. A third, for the speed, follows the printed equations,
-which halve the step of MGVBP and MGVB in the precision.
+The first panel has the authors' settings: those of their published code and saved results, from which most of the
+printed numbers come. The second has the printed settings: the paper's table of hyper-parameters. In both all methods
+take the same steps, ``precision_scale=2``, from one start with the same draws. The third follows the printed equations,
+which halve the step of MGVBP and MGVB in the precision; it is for the comparison of speed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def row_name(method: str, estimator: str, family: str) -> str:
 
 
 class Path:
-    """A callback that follows a run: its exact gap at each iteration, the rest at every ``thin``-th."""
+    """A callback that follows a run: its exact gap at each iteration, all else at every ``thin``-th."""
 
     def __init__(self, family: str, thin: int = 5) -> None:
         self.problem, self.optimum, self.thin = problem(), optimum(family), thin
@@ -75,7 +75,7 @@ class Path:
         self.rows: list[dict[str, float]] = []
 
     def __call__(self, iteration: Any) -> None:
-        """Take an iteration."""
+        """Keep what is shown of an iteration."""
         q, t = iteration.gaussian, iteration.iteration
         self.gaps.append(self.optimum - self.problem.bound(q, order=20))  # within 1e-5 nats of order 60
         if t % self.thin == 1:
@@ -99,7 +99,7 @@ class Path:
 def fit(
     panel: Panel, method: str, estimator: str, family: str, seed: int, callback: Path | None = None
 ) -> mgvbp.Posterior:
-    """One of the paper's methods, from a start and with draws that the seed alone decides."""
+    """One of the paper's methods; the seed alone decides its start and its draws."""
     scale = {"precision_scale": 2.0} if method == "QBVI" else {}  # by its definition
     start = panel.start_sd * np.random.default_rng([seed, 1]).standard_normal(len(BETAS))
     return mgvbp.fit(
@@ -118,7 +118,7 @@ def fit(
 
 
 def run_method(panel: Panel, method: str, estimator: str, family: str, seed: int) -> Outcome:
-    """A row of the tables, with its path."""
+    """The run of a row of the tables, with its path."""
     path = Path(family)
     q = fit(panel, method, estimator, family, seed, path)
     values = problem().values(q.mean, q.covariance)
@@ -130,7 +130,7 @@ def run_method(panel: Panel, method: str, estimator: str, family: str, seed: int
 
 
 def run_size(panel: Panel, seed: int) -> Outcome:
-    """A row of logistic_S: MGVBP, without a callback, so that the time is its own."""
+    """A row of logistic_S: MGVBP without a callback, so that only its own time is measured."""
     begin = time.perf_counter()
     q = fit(panel, "MGVBP", "loglik", "full", seed)
     seconds = (time.perf_counter() - begin) / len(q.trace)
@@ -149,7 +149,7 @@ def run_auto(family: str, seed: int) -> Outcome:
 
 
 def run_ml(seed: int) -> Outcome:
-    """Maximum likelihood, with the inverse Hessian as covariance; there is nothing random in it."""
+    """Maximum likelihood, with the inverse Hessian as covariance; nothing in it is random."""
     X, signs = problem().model.X, 2.0 * problem().model.y - 1.0
 
     def loss(beta: Array) -> tuple[float, Array]:

@@ -1,4 +1,4 @@
-"""The tables logistic_perf, logistic_mu, _var, _cov and _S, and what is left of the speed of MGVBP."""
+"""The tables logistic_perf, logistic_mu, _var, _cov and _S, and a comparison of the speed of the methods."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from mgvbp.paper.spec import Outcome, Row, Table, reference
 UNCONVERGED = "neither run had converged, and how far it got depends on the start and the draws"
 NOISE = "the gradients are noisy, and three standard deviations leave a number in some hundreds outside"
 FEW = "with so few draws one run differs much from another"
-CHAIN = "the paper's chain has a Monte Carlo error of its own, which it does not state"
+REASONS = {"MCMC": "the paper's chain has a Monte Carlo error of its own, which it does not state", "ML": ""}
+"""Why the rows of the baselines may differ."""
 SAME_STEPS = "here steps, start and draws are the same and the exact bound is the judge"
 LEAD = "MGVB − MGVBP"
+LAST_GAP = "Nats below the exact optimum at the end"
 JUDGE = "exact bound"
 
 
 def judged(row: Row, family: str) -> Row:
-    """The row with its exact bound at the result, which is not shown: LB* is noisy and may lie above the optimum."""
+    """The row with the exact bound at its result, which decides the verdict: LB* is noisy and may be too high."""
     gap, best = row.ours["gap"], optimum(family)
     printed = {JUDGE: row.paper["LB*"]} if "LB*" in row.paper else {}
     reached = None if gap is None else best - gap
@@ -35,7 +37,7 @@ def judged(row: Row, family: str) -> Row:
 
 
 def picked(outcome: Outcome, columns: Sequence[str], prefix: str = "") -> dict[str, float | None]:
-    """An outcome's numbers by column."""
+    """The numbers of an outcome by column; each is stored under ``prefix`` and the column's name."""
     return {column: outcome.values.get(prefix + column) for column in columns}
 
 
@@ -58,7 +60,7 @@ def variational_table(
     panel: str = "authors",
     note: str = "",
 ) -> Table:
-    """A row a method and estimator, with the exact optimum of the family."""
+    """A table with one row for each method and estimator, beside the exact optimum of the family."""
     printed, exact = reference("labour")["paper"][label], reference("labour")["exact"][label][family]
     reason = UNCONVERGED if family == "diagonal" else NOISE
     rows = [
@@ -94,7 +96,7 @@ def bound_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
 
 
 def performance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """The measures of table logistic_perf; maximum likelihood and MCMC, of which the paper has none, stand beside."""
+    """The measures of table logistic_perf; those of maximum likelihood and MCMC, which the paper lacks, are added."""
     tables = [
         variational_table(outcomes, "logistic_perf", "Performance", family, MEASURE_TOLERANCES)
         for family in FAMILIES
@@ -104,78 +106,63 @@ def performance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
     return [replace(tables[0], rows=tables[0].rows + baselines, note=note), tables[1]]
 
 
-def baseline_table(
-    outcome: Outcome,
-    name: str,
-    label: str,
-    title: str,
-    columns: Mapping[str, float],
-    prefix: str,
-    note: str = "",
-) -> Table:
-    """The paper's row for MCMC or maximum likelihood."""
-    printed = reference("labour")["paper"][label][name]
-    row = Row(name, picked(outcome, list(columns), prefix), printed, reason=CHAIN if name == "MCMC" else "")
-    return Table(label, f"{title}, {name}", columns, [row], note=note)
-
-
 def moment_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """Tables logistic_mu and logistic_var: the families, MCMC and maximum likelihood have tolerances of their own."""
-    tables = []
+    """Tables logistic_mu and logistic_var, in parts: each family, MCMC and ML have tolerances of their own."""
+    tables, chains = [], outcomes["MCMC"].values
+    note = f"R-hat {chains['R-hat']:.3f} or less, effective sample size {chains['ESS']:,.0f} or more."
+    errors = {
+        "mu": {b: chains[f"mcse {b}"] for b in BETAS},
+        "var": {b: chains[f"var {b}"] * (2.0 / chains["ESS"]) ** 0.5 for b in BETAS},  # of a normal sample
+    }
     for quantity, prefix, title in (("mu", "mean ", "Means"), ("var", "var ", "Variances × 100")):
         label = f"logistic_{quantity}"
         for family in FAMILIES:
             columns = tolerances(family, quantity, BETAS)
             tables.append(variational_table(outcomes, label, title, family, columns, prefix))
-        chains = outcomes["MCMC"].values
-        error = {b: chains[f"mcse {b}"] for b in BETAS}
-        if quantity == "var":  # of a normal sample's variance
-            error = {b: chains[f"var {b}"] * (2.0 / chains["ESS"]) ** 0.5 for b in BETAS}
-        columns = {b: 3.0 * error[b] + ROUNDING for b in BETAS}
-        note = f"R-hat {chains['R-hat']:.3f} or less, effective sample size {chains['ESS']:,.0f} or more."
-        tables.append(baseline_table(outcomes["MCMC"], "MCMC", label, title, columns, prefix, note))
-        columns = dict.fromkeys(BETAS, ROUNDING)
-        tables.append(baseline_table(outcomes["ML"], "ML", label, title, columns, prefix))
+        of_chains = {b: 3.0 * errors[quantity][b] + ROUNDING for b in BETAS}
+        for name, columns in (("MCMC", of_chains), ("ML", dict.fromkeys(BETAS, ROUNDING))):
+            ours, printed = picked(outcomes[name], BETAS, prefix), reference("labour")["paper"][label][name]
+            row = Row(name, ours, printed, reason=REASONS[name])
+            said = note if name == "MCMC" else ""
+            tables.append(Table(label, f"{title}, {name}", columns, [row], note=said))
     return tables
 
 
+def covariance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
+    """Table logistic_cov in three parts: the lower triangles of the methods, of MCMC and of ML."""
+    columns, chains = BETAS[:-1], outcomes["MCMC"].values
+    widest = {
+        a: max(chains[f"var {a}"] * chains[f"var {b}"] for b in BETAS[i + 1 :]) for i, a in enumerate(columns)
+    }
+    # three standard errors of the covariance of a normal sample, the widest of a column
+    errors = {a: 3.0 * (widest[a] / chains["ESS"]) ** 0.5 + ROUNDING for a in columns}
+    return [
+        covariance_table(outcomes, ("MGVBP", "MGVB", "auto"), tolerances("full", "cov", columns)),
+        covariance_table(outcomes, ("MCMC",), errors),
+        covariance_table(outcomes, ("ML",), dict.fromkeys(columns, ROUNDING)),
+    ]
+
+
 def covariance_table(
-    outcomes: Mapping[str, Outcome], names: Mapping[str, str], columns: Mapping[str, float]
+    outcomes: Mapping[str, Outcome], names: Sequence[str], columns: Mapping[str, float]
 ) -> Table:
-    """The lower triangles of the covariance matrices of cells; ``names`` maps a method's name to its cell."""
-    printed, exact = (
-        reference("labour")["paper"]["logistic_cov"],
-        reference("labour")["exact"]["logistic_cov"],
-    )
+    """The lower triangles of the covariance matrices of the cells of these methods."""
+    printed, exact = (reference("labour")[who]["logistic_cov"] for who in ("paper", "exact"))
+    cells = {"MGVBP": "authors MGVBP", "MGVB": "authors MGVB", "auto": "auto full"}
     rows = [
         Row(
             f"{name} {b}",
             picked(outcomes[cell], BETAS[:i], f"cov {b} "),
             printed.get(f"{name} {b}", {}),
-            {} if name in ("MCMC", "ML") else exact[b],
-            CHAIN if name == "MCMC" else "",
+            {} if name in REASONS else exact[b],
+            REASONS.get(name, ""),
         )
-        for name, cell in names.items()
-        if cell in outcomes
+        for name in names
+        if (cell := cells.get(name, name)) in outcomes
         for i, b in enumerate(BETAS[1:], start=1)
     ]
     title = "Covariances × 100 below the diagonal, " + ", ".join(names)
     return Table("logistic_cov", title, columns, rows)
-
-
-def covariance_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """Table logistic_cov."""
-    columns = BETAS[:-1]
-    names = {"MGVBP": "authors MGVBP", "MGVB": "authors MGVB", "auto": "auto full"}
-    tables = [covariance_table(outcomes, names, tolerances("full", "cov", columns))]
-    chains = outcomes["MCMC"].values
-    widest = {
-        a: max(chains[f"var {a}"] * chains[f"var {b}"] for b in BETAS[i + 1 :]) for i, a in enumerate(columns)
-    }
-    errors = {a: 3.0 * (widest[a] / chains["ESS"]) ** 0.5 + ROUNDING for a in columns}  # of a normal sample's
-    tables.append(covariance_table(outcomes, {"MCMC": "MCMC"}, errors))
-    tables.append(covariance_table(outcomes, {"ML": "ML"}, dict.fromkeys(columns, ROUNDING)))
-    return tables
 
 
 def size_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
@@ -188,19 +175,16 @@ def size_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
     first = [
         Row(
             name,
-            picked(outcome, BETAS, "mean ") | picked(outcome, list(start)),
+            picked(o, BETAS, "mean ") | picked(o, list(start)),
             printed[name],
             exact["logistic_mu"]["full"],
         )
-        for name, outcome in found.items()
+        for name, o in found.items()
     ]
     columns = {**tolerances("full", "LB*", ["LB*"], factor), "gap": 0.0, **MEASURE_TOLERANCES}
     second = [
-        judged(
-            Row(name, picked(outcome, list(columns)), printed[name], exact["logistic_perf"]["full"], FEW),
-            "full",
-        )
-        for name, outcome in found.items()
+        Row(name, picked(o, list(columns)), printed[name], exact["logistic_perf"]["full"], FEW)
+        for name, o in found.items()
     ]
     note = (
         "s/iter: the paper prints its column as milliseconds, but they are seconds, of MATLAB on another machine; not "
@@ -208,12 +192,18 @@ def size_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
     )
     return [
         Table("logistic_S", "MGVBP with S draws: means", {**start, **betas}, first, note=note),
-        Table("logistic_S", "MGVBP with S draws: performance", columns, second, bound=JUDGE),
+        Table(
+            "logistic_S",
+            "MGVBP with S draws: performance",
+            columns,
+            [judged(row, "full") for row in second],
+            bound=JUDGE,
+        ),
     ]
 
 
 def speed_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
-    """What is left of "MGVBP is faster": iterations to the optimum, and how far from it the runs end."""
+    """The paper's claim that MGVBP is faster: iterations to the optimum, and how far from it the runs end."""
     printed = reference("labour")["paper"]["labour_speed"]
     arrivals, ends = [], []
     for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES):
@@ -242,11 +232,5 @@ def speed_tables(outcomes: Mapping[str, Outcome]) -> list[Table]:
     title = f"Iterations until within {ARRIVED:g} nats of the family's exact optimum"
     return [
         Table("labour_speed", title, iterations, arrivals, decimals=0, note=note),
-        Table(
-            "labour_gap",
-            "Nats below the exact optimum at the end",
-            dict.fromkeys(METHODS, 0.0),
-            ends,
-            decimals=4,
-        ),
+        Table("labour_gap", LAST_GAP, dict.fromkeys(METHODS, 0.0), ends, decimals=4),
     ]

@@ -1,4 +1,4 @@
-"""Bound and measures over the passes, and whether the probabilities mean what they say."""
+"""The bound and the measures over the passes, and the reliability of the probabilities."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ STYLES = {
 }
 PANELS = {"test acc": "accuracy", "test f1": "macro F1", "test lpd": "log predictive density"}
 LEAST = 10.0
-"""Nats; a smaller distance to the best bound is drawn as this."""
+"""Nats. A smaller distance to the best bound is drawn as this one: the best has distance 0, which has no logarithm."""
 
 
 def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
-    """Figure tabl: lower bound and test measures against passes over the data; circles are the results.
+    """Figure tabl: the lower bound and the test measures against passes over the data. Circles are the results.
 
-    With function values alone a result is the iterate with the best smoothed bound, which need not be the last one.
+    With function values alone the result is the iterate with the best smoothed bound, which may not be the last one.
     """
     runs = {name: outcomes[name] for name in METHODS if name in outcomes}
     if not runs:
@@ -57,7 +57,7 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
         shown = [max(run.curves[column]) for run in runs.values()]
         high, usual = max(shown), float(np.median([run.values[column] for run in runs.values()]))
         margin = max(high - usual, 0.005)
-        axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails leaves the picture
+        axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
     for axis in (first, *others):
         axis.set_xscale("symlog", linthresh=10)
         axis.set(xlim=(-0.5, None), xlabel="passes over the data")
@@ -65,7 +65,7 @@ def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
 
 
 def reliability_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
-    """How often the likeliest class was the true one against its probability, on the test windows."""
+    """How often the likeliest class was the true one, against its probability, on the test windows."""
     runs = {name: outcomes[name] for name in STYLES if name in outcomes}
     if not runs:
         return None

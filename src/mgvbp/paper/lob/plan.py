@@ -1,4 +1,4 @@
-"""How much is run: of the whole experiment, and of a quick one."""
+"""How much is run, in the whole experiment and in a quick one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class Plan:
     Attributes
     ----------
     windows : int
-        To simulate for training; of FI-2010 all are taken.
+        Windows to simulate for training; of FI-2010 all are taken.
     passes : int
-        Over the data, of each method after the start: evaluations of all windows by one draw, with or without
+        Passes over the data of each method after the start. A pass evaluates all windows for one draw, with or without
         gradients.
     batches : int
-        In an epoch, for MGVBP with gradients: the fewer passes, the smaller its batches, and the longer its steps.
+        Batches in an epoch of MGVBP with gradients. With few passes it needs small batches and long steps.
     step_size : float
-        Of the same.
+        The largest step of MGVBP with gradients.
     bound_draws, few_draws : int
-        For the lower bound at the end; along the way, and for predictions.
+        Draws for the lower bound at the end; draws along the way and for predictions.
     checkpoints : int
         How often a run is looked at on its way.
     chain_windows, num_warmup, num_draws, chains : int
-        Of MCMC, which is too slow for all windows; no chains: it is left out.
+        The size of MCMC, which is too slow for all windows. Without chains it is left out.
     """
 
     windows: int

@@ -1,4 +1,4 @@
-"""The network on its data: where all methods start, and what a fit is judged by."""
+"""The network on its data: where all methods start, and the measures of a fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from mgvbp.networks import NetworkLikelihood, Prediction
 from mgvbp.paper.common import PRIOR_VARIANCE, Array
 
 START_PASSES = 30
-"""The paper starts all methods "after 30 ADAM iterations", which we take as 30 passes over the data in batches: as
-many steps of 0.01 on all data at once move no weight by more than 0.3, and leave the network worse than the
+"""The paper starts all methods "after 30 ADAM iterations". We take these as 30 passes over the data in batches. 30
+steps of 0.01 on all data at once would move no weight by more than 0.3, and leave the network worse than the
 frequencies of the classes."""
 START_BATCHES = 20
+"""Batches in a pass of ADAM: 600 steps in all, with which a weight can move by 6."""
 ADAM_STEP = 0.01
+"""The step of ADAM, at the start and as a baseline."""
 MEASURES = {
     "acc": "accuracy",
     "prec": "precision",
@@ -29,7 +31,7 @@ MEASURES = {
     "lpd": "log_predictive_density",
     "ECE": "ece",
 }
-"""Our columns, and what `Prediction.score` calls them."""
+"""The measures by the names of our columns, and by those in `Prediction.score`."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class Source:
     Attributes
     ----------
     windows : int
-        To simulate, for training.
+        Windows to simulate for training.
     directory : str
-        Of FI-2010; empty for simulated data.
+        The directory of FI-2010; empty for simulated data.
     """
 
     windows: int
@@ -49,12 +51,12 @@ class Source:
 
 
 class Lob:
-    """TABL on the windows of a source, which the seed decides if they are simulated.
+    """TABL on the windows of a source; the seed decides them if they are simulated.
 
     Attributes
     ----------
     network : Network
-        d = 234 with 40 features, 10 steps and 3 classes.
+        It has d = 234 parameters, 40 features, 10 steps and 3 classes.
     prior : Gaussian
     X, y : dict of arrays
         Windows (n, 40, 10) and classes (n,) by part, ``train`` and ``test``.
@@ -71,11 +73,11 @@ class Lob:
 
     @property
     def num_windows(self) -> int:
-        """Windows to train."""
+        """The number of windows to train."""
         return len(self.y["train"])
 
     def likelihood(self, batches: int = 1) -> NetworkLikelihood:
-        """That of the windows to train, in so many batches."""
+        """The likelihood of the windows to train, in ``batches``."""
         size = -(-self.num_windows // batches)
         return self.network.on(self.X["train"], self.y["train"], batch_size=size, rng=self.seed)
 
@@ -100,11 +102,11 @@ class Lob:
         return float(h.mean()), float(h.std(ddof=1) / np.sqrt(num_draws))
 
     def predictions(self, of: Any, num_draws: int) -> dict[str, Prediction]:
-        """Of both parts, with a Gaussian, with draws or with a single θ."""
+        """The predictions for both parts, ``of`` a Gaussian, draws or a single θ."""
         return {name: self.network.predict(of, X, num_draws) for name, X in self.X.items()}
 
     def true_predictions(self) -> dict[str, Prediction]:
-        """By the probabilities that the classes were simulated with; empty for real data."""
+        """The predictions by the probabilities that the classes were simulated with; empty for real data."""
         found = {}
         for name, part in self.parts.items():
             if (p := part.probabilities) is not None:

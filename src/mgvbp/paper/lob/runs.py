@@ -17,8 +17,8 @@ from mgvbp.paper.lob.problem import ADAM_STEP, START_BATCHES, Lob, Source, probl
 from mgvbp.paper.spec import Outcome
 
 INITIAL_VARIANCE = 0.01
-"""That of the paper's table of hyper-parameters."""
-PAPER: dict[str, Any] = {  # its row "LOB data"; t' = 3000 of 4000 iterations lies beyond our passes
+"""Variance of the first Gaussian, that of the paper's table of hyper-parameters."""
+PAPER: dict[str, Any] = {
     "step_size": 0.1,
     "decay_after": 3000,
     "momentum": 0.4,
@@ -26,14 +26,15 @@ PAPER: dict[str, Any] = {  # its row "LOB data"; t' = 3000 of 4000 iterations li
     "clip_initial": 100.0,
     "precision_scale": 2.0,
 }
+"""The row "LOB data" of the paper's hyper-parameters; its decay after 3000 of 4000 iterations is beyond our passes."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Steps that rise tenfold and more, ``β 10^(−2.5 (1 − t/a))``, to iteration a, stay, and fall to 0 along a line.
+    """Steps that rise to iteration a as ``β 10^(−2.5 (1 − t/a))``, stay at β, and fall to 0 along a line.
 
-    The start is far too wide for the curvature there: full steps would overshoot in the precision by their squares.
-    Minibatches and few draws make noise that only small steps at the end average out.
+    The start is far too wide for the curvature there, and full steps would overshoot in the precision by their squares.
+    Minibatches and few draws make noise, which only small steps at the end average out.
     """
 
     step_size: float
@@ -41,7 +42,7 @@ class Schedule:
     warm_up: float = 0.1
     """The share of the iterations up to a."""
     falling: float = 0.7
-    """The share of those that fall."""
+    """The share of the iterations in which the steps fall."""
 
     def __call__(self, t: int) -> float:
         """The step of iteration ``t`` = 1, 2, ..."""
@@ -57,9 +58,9 @@ class Setting:
     Attributes
     ----------
     batches : int
-        In an epoch; 1: every iteration sees all windows.
+        Batches in an epoch; with 1 every iteration sees all windows.
     step_size : float
-        Of the `Schedule`; 0: ``options`` has the step.
+        The largest step of the `Schedule`; with 0 the step is in ``options``.
     """
 
     method: type[mgvbp.MGVBP | mgvbp.QBVI]
@@ -72,22 +73,23 @@ class Setting:
 
     @property
     def passes(self) -> float:
-        """Passes over the data of an iteration."""
+        """The passes over the data that an iteration takes."""
         return self.num_draws / self.batches
 
     def prepared(self, iterations: int) -> mgvbp.MGVBP | mgvbp.QBVI:
-        """The method for so many iterations, which patience does not cut short."""
+        """The method for this number of iterations, none of which patience cuts off."""
         steps = {"step_size": Schedule(self.step_size, iterations)} if self.step_size else {}
         return self.method(**self.options | steps, patience=iterations, max_iterations=iterations)
 
 
 def settings(plan: Plan) -> dict[str, Setting]:
-    """By the names of the rows; those with ``h`` see function values alone and have the paper's settings.
+    """The settings by the names of the rows.
 
-    300 draws are more than d + 2, so that the gradients determine the whole curvature by a regression. QBVI runs with
-    the steps of MGVBP, which its diagonal may not bear, and again with its own. All take whole natural gradients
-    (``precision_scale=2``, which QBVI has by definition). Draws, batches and steps were chosen on the data of seed 0,
-    for MGVBP in some twenty trials, for QBVI in eight and for VOGN in five: other seeds are the fairer comparison.
+    Rows with ``h`` see function values alone and have the paper's settings. 300 draws are more than d + 2, so that the
+    gradients determine the whole curvature by a regression. QBVI runs twice: with the steps of MGVBP, which may be too
+    long for its diagonal, and with its own. All take whole natural gradients (``precision_scale=2``, which QBVI has by
+    definition). Draws, batches and steps were chosen on the data of seed 0, in some twenty trials for MGVBP, eight for
+    QBVI and five for VOGN. Other seeds are therefore the fairer comparison.
     """
     ours: dict[str, Any] = {"estimator": "gradient", "num_draws": 300}
     ours |= {"batches": plan.batches, "step_size": plan.step_size}
@@ -106,7 +108,7 @@ METHODS = tuple(settings(FULL))
 
 
 class Path:
-    """A callback that follows a run at some of its iterations, times all of them, and keeps the last iterate."""
+    """A callback that looks at some iterations of a run, times all of them, and keeps the last iterate."""
 
     def __init__(self, lob: Lob, plan: Plan, setting: Setting, iterations: int) -> None:
         self.lob, self.setting, self.draws = lob, setting, plan.few_draws
@@ -117,7 +119,7 @@ class Path:
         self._clock = time.perf_counter()
 
     def __call__(self, iteration: Any) -> None:
-        """Take an iteration."""
+        """Time an iteration, and look at it if it is one of the marks."""
         self.times.append(time.perf_counter() - self._clock)
         self.last = iteration.gaussian
         if iteration.iteration in self.marks:
@@ -135,7 +137,7 @@ class Path:
 
     @property
     def seconds(self) -> float:
-        """Of a usual iteration; compiling takes longer."""
+        """The seconds of a usual iteration: the median, as the first ones also compile."""
         return float(np.median(self.times))
 
 
@@ -157,7 +159,7 @@ def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
             rng=seed,
             callback=path,
         )
-    # of minibatches the best iterate would be that of the luckiest batches, and the steps have fallen to 0
+    # with minibatches the best iterate would be that of the luckiest batch; the last one is settled, as steps fall to 0
     q = path.last if setting.batches > 1 else fitted
     bound, error = lob.bound(q, plan.bound_draws)
     predictions = lob.predictions(q, plan.few_draws)
@@ -169,7 +171,7 @@ def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
 
 
 def run_adam(seed: int, source: Source, plan: Plan) -> Outcome:
-    """The point estimate after as many passes."""
+    """The point estimate of ADAM after the same number of passes."""
     lob = problem(source, seed)
     start, begin, steps = lob.start, time.perf_counter(), plan.passes * START_BATCHES
     likelihood = lob.likelihood(START_BATCHES)
@@ -208,19 +210,19 @@ def run_mcmc(seed: int, source: Source, plan: Plan) -> Outcome:
 
 
 def thinned(chains: baselines.Chains, number: int) -> Array:
-    """At most so many of the draws, evenly."""
+    """Every k-th of the draws, so that at most ``number`` are left."""
     return chains.flat[:: -(-len(chains.flat) // number)]
 
 
 def run_truth(seed: int, source: Source) -> Outcome:
-    """What the probabilities that the classes were simulated with would score."""
+    """The measures of the probabilities that the classes were simulated with."""
     lob = problem(source, seed)
     predictions = lob.true_predictions()
     return Outcome(lob.measures(predictions), reliability(lob, predictions["test"]), asdict(source))
 
 
 def reliability(lob: Lob, prediction: Prediction) -> dict[str, list[float]]:
-    """Confidence and accuracy of the bins that have windows to test, and the shares of windows in them."""
+    """Confidence and accuracy of each bin with test windows, and its share of these windows."""
     table = prediction.reliability(lob.y["test"])
     some = table.count > 0
     shares = table.count[some] / table.count.sum()

@@ -1,4 +1,4 @@
-"""Table tabl in its two halves, and the bounds after equal numbers of passes with their price."""
+"""Table tabl in its two halves, and the bounds after equal numbers of passes with what these cost."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PRINTED = {
     "MCMC": "MCMC",
     "ADAM": "ADAM",
 }
-"""The rows of the paper's table that ours stand beside."""
+"""The row of the paper's table that each of ours stands beside."""
 TRUTH = "true probabilities"
 LEADER = "MGVBP gradient"
 TOLERANCE = 0.02
-"""Of measures on FI-2010: what the optima that a run may end at differ by."""
+"""Tolerance of measures on FI-2010: by so much the optima differ that a run may end at."""
 COLUMNS = {
     "train": {"LB*": 1000.0} | {f"train {m}": TOLERANCE for m in ("acc", "prec", "rec", "f1")},
     "test": {f"test {m}": TOLERANCE for m in ("acc", "prec", "rec", "f1", "lpd", "ECE")},
 }
-"""By the half of the paper's table, with the measures that it has not; the bound may differ by a hundredth."""
+"""The columns of each half, with two measures that the paper has not; the bound may differ by about a hundredth."""
 MEASURED = (
     "Measures are of class probabilities averaged over draws; prec, rec and f1 are macro averages over the three "
     "classes. lpd: mean log predictive density of the true class, in nats; ECE: expected calibration error, ten bins."
@@ -39,7 +39,7 @@ REASON = (
 
 
 def results_tables(outcomes: Mapping[str, Outcome], real: bool) -> list[Table]:
-    """The paper's table; its numbers are beside ours for its data, and else below them, without a verdict."""
+    """The paper's table. On the paper's data its numbers stand beside ours; on others below them, without a verdict."""
     paper = reference("tabl")["paper"]["tabl"]
     names = [name for name in (*PRINTED, TRUTH) if name in outcomes]
     tables = []
@@ -57,7 +57,7 @@ def results_tables(outcomes: Mapping[str, Outcome], real: bool) -> list[Table]:
 
 
 def note(outcomes: Mapping[str, Outcome], real: bool) -> str:
-    """What one must know to read the numbers."""
+    """What a reader must know of the numbers."""
     text = (
         "FI-2010, fold 7 (days 1 to 7 to train, day 8 to test), 10 events ahead, z-scored, without auctions. "
         if real
@@ -81,7 +81,7 @@ def note(outcomes: Mapping[str, Outcome], real: bool) -> str:
 
 
 def passes_table(outcomes: Mapping[str, Outcome]) -> Table:
-    """Lower bounds after the same number of passes over the data, and what an iteration costs."""
+    """Lower bounds after the same number of passes over the data, and the seconds of an iteration and of a pass."""
     best = outcomes[LEADER].values["LB*"] if LEADER in outcomes else None
     rows = []
     for name in METHODS:
@@ -103,5 +103,5 @@ def passes_table(outcomes: Mapping[str, Outcome]) -> Table:
 
 
 def per_pass(values: Mapping[str, float]) -> float:
-    """Seconds of a pass."""
+    """The seconds of a pass."""
     return values["s/iter"] * values["iterations"] / values["passes"]

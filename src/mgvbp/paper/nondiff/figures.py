@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bounds_figure(outcomes: Mapping[str, Outcome]) -> Figure:
-    """Nats behind `auto` along the runs, on common draws."""
+    """Nats behind `auto` along the runs, with the same draws for all."""
     figure = private_figure(10, 4)
     for axis, form in zip(figure.subplots(1, 2), FORMS, strict=True):
         for i, method in enumerate(METHODS):

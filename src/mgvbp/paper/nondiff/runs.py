@@ -18,10 +18,11 @@ from mgvbp.paper.hyperparameters import printed
 from mgvbp.paper.spec import Outcome
 
 DIM, TRAIN, TEST = 20, 2000, 500
-"""The paper states 4000 and 1000 rows; its log-likelihoods and MSEs agree with each other for half of them."""
+"""Parameters, rows to train and rows to test. The paper states 4000 and 1000 rows, but its log-likelihoods and MSEs
+agree with each other for half of these."""
 PRIOR = mgvbp.Gaussian(variance=1.0, dim=DIM)
 INITIAL_VARIANCE = 0.01
-"""As the paper prints it."""
+"""Variance of the first Gaussian."""
 SETTINGS = printed("Non-diff. model")
 PANELS: dict[str, dict[str, Any]] = {
     "equal steps": {"clip_gradient": 150.0, "clip_natural_gradient": None, "precision_scale": 2.0},
@@ -38,7 +39,8 @@ METHODS: dict[str, tuple[type[Method], str]] = {
 FORMS = {"norms": False, "squared norms": True}
 DATA_SETS = {"norms": 4, "squared norms": 2}
 FEW, MANY = 200, 5000
-"""Common draws for the bound along a run and at its end; the error cancels in differences of methods."""
+"""Draws for the bound along a run, and at its end. They are the same for all methods, so that their error cancels in
+differences."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def simulated(form: str, seed: int, number: int, rows: int = TRAIN) -> Sample:
 
 
 def bound(model: Reconstruction, q: mgvbp.Gaussian, num_draws: int) -> float:
-    """The lower bound on draws that are, standardised, the same for every ``q``."""
+    """The lower bound by Monte Carlo; the standardised draws are the same for every ``q``."""
     theta = q.sample(num_draws, rng=2**31)
     return float(np.mean(model(theta) + PRIOR.log_density(theta) - q.log_density(theta)))
 
@@ -132,9 +134,10 @@ def run_auto(seed: int, form: str, number: int, max_evaluations: int = 15_000) -
 
 
 def log_evidence(model: Reconstruction) -> float | None:
-    """That of the conjugate posterior, which no bound exceeds; None where a kink is in its reach.
+    """The log evidence of squared norms, which no bound exceeds; None if the posterior reaches a kink.
 
-    Squared norms are linear where all β are positive: f = 4 (1 − x)ᵀβ.
+    Where all β are positive the model is linear, f = 4 (1 − x)ᵀβ, and the posterior is conjugate. It does not reach a
+    kink if all means are 5 standard deviations or more above zero.
     """
     A = 4.0 * (1.0 - model.X)
     precision = A.T @ A + np.eye(DIM)
@@ -147,7 +150,7 @@ def log_evidence(model: Reconstruction) -> float | None:
 
 
 def run_ml(seed: int, form: str, number: int) -> Outcome:
-    """Nonlinear least squares from β = ½, on the side of the kinks where the truth is."""
+    """Nonlinear least squares from β = ½, which is on the same side of the kinks as the truth."""
     at = simulated(form, seed, number)
 
     def residual(beta: Array) -> Array:
@@ -171,7 +174,7 @@ def run_mcmc(seed: int, form: str, number: int, steps: int) -> Outcome:
 
 
 def run_form(seed: int, form: str, rows: int, replications: int) -> Outcome:
-    """What two numbers of the paper would be under a form of the model, over data sets.
+    """What two numbers of the paper would be under a form of the model, over simulated data sets.
 
     With the posterior's Gaussian approximation N(β, P⁻¹) the bound lies ½(log det P + ‖β‖² + tr P⁻¹) below the
     log-likelihood at its mean. The first bound is that of N(μ_1, 0.01 I).
@@ -193,7 +196,7 @@ def run_form(seed: int, form: str, rows: int, replications: int) -> Outcome:
 
 
 def slopes(model: Reconstruction, beta: Array, step: float = 1e-5) -> Array:
-    """Derivatives of f by central differences, (n, d); β is away from the kinks by more than the step."""
+    """Derivatives of f by central differences, (n, d); β must be farther from the kinks than the step."""
     points = np.concatenate([beta + step * np.eye(DIM), beta - step * np.eye(DIM)])
     f = model.predictive(points, model.X)
     return np.asarray((f[:DIM] - f[DIM:]).T / (2.0 * step))

@@ -17,7 +17,7 @@ SPREAD = {
 }  # fmt: skip
 """Standard deviations over data sets at the true β: ½Σε², Σε²/n and Σ|ε|/n of standard normal errors."""
 BROKEN = -1e6
-"""A bound below this, far below that of the start, is that of a run that broke down; it is shown as a dash."""
+"""A run whose bound is below this broke down, and its bound is shown as a dash: that of the start is far above."""
 REASONS = {
     "norms": "the paper's data are not known; what is compared here varies more than expected",
     "squared norms": "with squared norms the methods do not get near the optimum in 5000 iterations",
@@ -62,7 +62,7 @@ def results_table(outcomes: Mapping[str, Outcome], form: str) -> Table:
 
 
 def gap_table(outcomes: Mapping[str, Outcome], form: str) -> Table:
-    """What hardly depends on the data: differences of bounds, and the iterations to them; first data set."""
+    """Differences of bounds, which hardly depend on the data, and the iterations to reach them; first data set."""
     paper = reference("nondiff")["paper"]["non_diff"]
     auto = outcomes.get(f"{form} 0 auto")
     rows = []
@@ -109,7 +109,7 @@ def behind(form: str, method: str, panel: str) -> str:
 
 
 def form_table(outcomes: Mapping[str, Outcome]) -> Table:
-    """Which form, and how many rows, two numbers of the paper fit."""
+    """Two numbers of the paper beside those of each form and number of rows."""
     paper = reference("nondiff")["paper"]
     printed = {
         "log-lik − LB*": paper["non_diff"]["MGVBP"]["log-lik"] - paper["non_diff"]["MGVBP"]["LB*"],

@@ -21,7 +21,7 @@ METHODS = {name: common.METHODS[name] for name in ("MGVB", "MGVBP", "QBVI")}
 SETTINGS: dict[str, Any] = {"step_size": 1e-4, "decay_after": None, "momentum": 0.4, "precision_scale": 2.0}
 """The steps are so short that the state hardly moves and no step is halved: every iteration is the same work."""
 ROWS = 1000
-"""Rows of the simulated regression. Its likelihood works with XᵀX, so that its cost does not depend on them."""
+"""Rows of the simulated regression; the cost of its likelihood, which has a QR factor of X, does not depend on them."""
 
 
 class Posed(NamedTuple):
@@ -92,12 +92,7 @@ def take_turns(posed: Posed, options: dict[str, Any], seed: int, repeats: int, i
 
 
 def time_methods(
-    seed: int,
-    *,
-    pose: Callable[[], Posed],
-    options: dict[str, Any],
-    repeats: int,
-    iterations: int,
+    seed: int, *, pose: Callable[[], Posed], options: dict[str, Any], repeats: int, iterations: int
 ) -> Outcome:
     """The three methods on one problem, as seconds an iteration."""
     seconds, halvings = take_turns(pose(), options, seed, repeats, iterations)

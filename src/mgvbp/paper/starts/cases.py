@@ -21,7 +21,7 @@ from mgvbp.paper.volatility.target import MODELS, Target
 DAYS = 1689
 """Training days that the paper prints for this table, nine fewer than its other tables have."""
 ORDER = 11
-"""Order of the rule for the bound of GARCH, whose error is then far below the 0.05 nats that count as arrived."""
+"""Order of the rule for the bound of GARCH. That of the experiment `volatility` is 7, with errors below 0.003 nats."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Start:
 STARTS = [Start(centre, spread) for centre in (0.0, 5.0, -5.0) for spread in (0.1, 1.0, 5.0, 10.0)]
 STARTS += [Start(constant) for constant in (0.0, 1.0, -1.0, 5.0, -5.0, 20.0, -20.0)]
 FAR = [Start(20.0), Start(-20.0)]
-"""The starts from which the printed settings do not reach the optimum of GARCH."""
+"""The farthest starts."""
 LONGER = "MGVBP, Labour's clip and iterations"
-"""The method that shows that longer runs do reach it."""
+"""A method that is there only to reach the optimum of GARCH from the farthest starts."""
 PRINTED = printed("GARCH", precision_scale=2.0)
 SCRIPT = PRINTED | {
     "decay_after": 2000, "clip_natural_gradient": 3000.0, "patience": 2000, "max_iterations": 2500,

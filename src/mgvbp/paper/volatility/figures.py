@@ -1,4 +1,4 @@
-"""The bound and the losses over the iterations, and marginal densities."""
+"""The bound and the losses over the iterations, and the marginal densities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHADES = COLOURS | {"auto": "C3", "MCMC": "0.75"}
 STYLES = {"MGVBP 0.01": "--", **{f"{method} diagonal": ":" for method in METHODS}}
 WIDTHS = {"MGVB": 3.6, "QBVI": 2.2}
-"""At equal steps the lines lie on each other: each is thinner than the one below."""
+"""At equal steps the lines lie on each other, so each is thinner than the one below it."""
 PANELS = ("MSE rv", "test MSE rv", "QLIKE rv", "test QLIKE rv")
 LABELS = {
     "MGVBP": "MGVBP, step 0.02",
@@ -31,7 +31,7 @@ LABELS = {
 
 
 def slug(model: str) -> str:
-    """The name of a figure of a model."""
+    """The name of the figure with the marginals of a model."""
     return "marginals-" + model.lower().replace("(", "-").replace(")", "").replace(",", "")
 
 
@@ -42,7 +42,7 @@ def new_figure(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
 
 
 def dynamics(outcomes: Mapping[str, Outcome], models: list[str]) -> Figure:
-    """Lower bound, MSE and QLIKE over the iterations, a row a model."""
+    """Lower bound, MSE and QLIKE over the iterations, with a row for each model."""
     shown = [model for model in models if f"{model} MGVBP" in outcomes]
     if not shown:
         return private_figure(1.0, 1.0)
@@ -53,7 +53,7 @@ def dynamics(outcomes: Mapping[str, Outcome], models: list[str]) -> Figure:
 
 
 def dynamics_of(line: list[Axes], model: str, outcomes: Mapping[str, Outcome]) -> None:
-    """The row of one model."""
+    """Draw the row of one model."""
     runs = {run: outcomes[f"{model} {run}"].curves for run in RUNS if f"{model} {run}" in outcomes}
     draw_dynamics(line, model, runs, LABELS, reference("volatility")["exact"][model]["LB*"])
     line[0].legend(fontsize=7, loc="lower right")
@@ -66,7 +66,7 @@ def draw_dynamics(
     labels: Mapping[str, str],
     optimum: float,
 ) -> None:
-    """One row: the bound below its optimum, and the two losses on the training and the test days."""
+    """Draw one row: the bound with its optimum, and the two losses on the training and the test days."""
     for run, curves in runs.items():
         style: dict[str, Any] = {
             "color": COLOURS[run.split()[0]],

@@ -24,8 +24,9 @@ RUNS = {
 }
 """Method and step size of each run. The authors gave MGVBP twice the step of the others; the last run has the same."""
 NUM_DRAWS = 150
+"""Draws of an iteration."""
 INITIAL_VARIANCE = 0.05
-"""Both as the paper prints them."""
+"""Variance of the first Gaussian."""
 SHARED: dict[str, Any] = {
     "momentum": 0.4,
     "precision_scale": 2.0,

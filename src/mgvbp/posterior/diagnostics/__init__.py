@@ -1,4 +1,4 @@
-"""How good is it? Importance weights of fresh draws from the approximation tell, and correct it."""
+"""How good an approximation is: importance weights of fresh draws from it show its errors and can correct them."""
 
 from mgvbp.posterior.diagnostics.condition import Condition
 from mgvbp.posterior.diagnostics.diagnosis import Diagnosis, diagnose

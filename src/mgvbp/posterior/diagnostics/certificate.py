@@ -1,9 +1,9 @@
-r"""How far the lower bound is from the family's optimum, from draws that the fit has not seen.
+r"""How far the lower bound is from the family's optimum, estimated from draws that the fit has not seen.
 
-To second order the bound is :math:`c^\top M c` nats below its maximum, c the gradients of the lower bound in the
-frame (see `mgvbp.surfaces.surface`). A surface through the draws has :math:`\hat c = c + e` with an error e whose
-covariance C it knows, so that :math:`\hat c^\top M \hat c - \operatorname{tr} MC` estimates the gap without bias, with
-variance :math:`2\operatorname{tr}(MC)^2 + 4 c^\top M C M c` (Gaussian errors). The second term is at most
+To second order the bound is :math:`c^\top M c` nats below its maximum, where c are the gradients of the lower bound
+in the frame (see `mgvbp.surfaces.surface`). A surface through the draws gives :math:`\hat c = c + e` and the
+covariance C of the error e. So :math:`\hat c^\top M \hat c - \operatorname{tr} MC` estimates the gap without bias,
+with variance :math:`2\operatorname{tr}(MC)^2 + 4 c^\top M C M c` (Gaussian errors). The second term is at most
 :math:`4\, c^\top M c\, \sqrt{\operatorname{tr} (MC)^2}`.
 """
 
@@ -21,15 +21,15 @@ from mgvbp.surfaces.archive import equal_view
 from mgvbp.surfaces.surface import fit_surface
 
 DRAWS_PER_COEFFICIENT = 2
-"""As many as `auto` wants for its own certificate."""
+"""Fewest draws per coefficient of the surface: as many as `auto` needs for its own certificate."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which least squares take longer than the draws are worth."""
 MOST_DRAWS = 2000
-"""Draws that are used, of more: they suffice for so many coefficients, and take a second with these."""
+"""Most draws that are used: they suffice for `MOST_COEFFICIENTS` coefficients, whose fit takes a second."""
 
 
 class Certificate(NamedTuple):
-    """Nats below the family's optimum, and the standard error; None where they are not known."""
+    """Nats by which the lower bound is below the family's optimum, with the standard error; None if not known."""
 
     gap: float | None
     gap_se: float | None
@@ -54,6 +54,6 @@ def certify(q: Gaussian, draws: Evaluated) -> Certificate:
 
 
 def _basis(family: Family, count: int) -> Family | None:
-    """The richest quadratic that ``count`` draws determine: all of it, else the family's, else none."""
+    """The richest quadratic that ``count`` draws determine: a full one, else that of the family, else None."""
     most = min(count / DRAWS_PER_COEFFICIENT, MOST_COEFFICIENTS)
     return next((basis for basis in (Full(family.dim), family) if basis.num_monomials <= most), None)

@@ -1,8 +1,8 @@
-r"""Condition numbers of a Gaussian's covariance and correlation matrices, of any family.
+r"""Condition numbers of the covariance and correlation matrices of a Gaussian of any family.
 
-With the precision :math:`P = L L^\top` as the family keeps it, the condition number of :math:`Σ = P^{-1}` is the
-largest eigenvalue of P times that of Σ. Both come from products with vectors (Lanczos), so that no matrix is formed,
-and each is accurate even where the scales differ by more than the digits of a number.
+The family keeps the factor L of the precision :math:`P = L L^\top`. The condition number of :math:`Σ = P^{-1}` is the
+largest eigenvalue of P times that of Σ. Both come from products with vectors (Lanczos), so that no matrix is formed.
+Each eigenvalue is accurate even if the scales differ by more orders of magnitude than a number has digits.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 
 ACCURACY = 1e-4
-"""Relative error of an eigenvalue: nobody needs more digits."""
+"""Relative error of an eigenvalue: a condition number needs no more digits."""
 
 
 class Condition(NamedTuple):
     """Ratios of the largest eigenvalue to the smallest."""
 
     correlation: float
-    """Of the correlation matrix: how close the parameters are to being redundant, whatever their units."""
+    """For the correlation matrix: how close the parameters are to being redundant, whatever their units."""
     covariance: float
-    """Of the covariance matrix: the same, and the spread of the scales."""
+    """For the covariance matrix: it also contains how much the scales of the parameters differ."""
 
 
 def condition(q: Gaussian) -> Condition:

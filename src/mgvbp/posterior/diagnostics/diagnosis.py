@@ -1,4 +1,4 @@
-"""`diagnose`: all that fresh draws tell about an approximation, and the verdict."""
+"""`diagnose`: what fresh draws show about an approximation, and the verdict."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, 
 from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
 
 SHOWN = 5
-"""Parameters of which a report shows what the weights change: those where it is most."""
+"""Number of parameters in the table of a report: those that the weights change most."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """Estimates from fresh draws; ``print(diagnosis)`` is a report that ends with `advice`.
 
-    Equality looks at what the draws gave, as numbers: neither at the arrays nor at the condition numbers.
+    Equality compares the numbers, but neither the arrays nor the condition numbers.
 
     Attributes
     ----------
@@ -33,34 +33,36 @@ class Diagnosis:
         Pareto shape of the importance weights p/q. Up to 0.5 they have a finite variance; up to 0.7, less if there are
         few draws, the approximation can be corrected by weighting.
     khat_se : float
-        Its standard error, from seed to seed: about 0.14 with 1,000 draws, 0.05 with 100,000. What more draws would
-        find further out is not in it.
+        Standard error of k-hat over seeds: about 0.14 with 1,000 draws, 0.05 with 100,000. It does not include that
+        more draws reach further out, where the tail may differ.
     log_evidence, log_evidence_se : float
-        Importance-sampling estimate of the log marginal likelihood; its error is itself in doubt where k-hat is large.
+        Importance-sampling estimate of the log marginal likelihood and its standard error, which is itself unreliable
+        if k-hat is large.
     ess : float
-        Effective sample size of the Pareto-smoothed weights, of `num_draws`.
+        Effective sample size of the Pareto-smoothed weights, at most `num_draws`.
     mean_shift, sd_ratio : ndarray of shape (d,)
-        What the smoothed weights make of the unconstrained θ: corrected mean less q's, in standard deviations of q,
-        and corrected standard deviation by q's. Both compare with the same draws unweighted, so that their noise
-        cancels: where q is exact they are 0 and 1.
+        How the smoothed weights correct the unconstrained θ: the shift of the mean, in standard deviations of q, and
+        the ratio of the corrected standard deviation to that of q. Both compare the weighted draws with the same
+        draws unweighted, so that the noise of the draws cancels: where q is exact they are 0 and 1.
     gap, gap_se : float or None
         Nats by which the lower bound is below what the family can reach, from the gradients in the frame, and the
-        standard error; to second order, so that a gap of a nat can be off by a fifth. None with fewer than two draws
-        a coefficient of a quadratic, with a draw of density zero, or where a quadratic says little about the target:
-        the gradients are then not known well enough.
+        standard error. The estimate is of second order, so that a gap of a nat can be off by a fifth. It is None with
+        fewer than two draws per coefficient of a quadratic, with a draw of density zero, or where a quadratic says
+        little about the target: the gradients are then not known well enough.
     below : tuple of float or None
-        Of a fit with ``starts=``: how many nats lower the lower bounds of other optima are that starts went to. Draws
-        from q cannot see these: the verdict is then to ``"distrust"``, unless all are lower by so much (7 nats) that
-        they have less than a thousandth of the mass. Empty if all starts agreed, None where there was but one.
+        For a fit with ``starts=``: how many nats the lower bounds of other optima, which starts found, are below that
+        of q. Draws from q cannot see these optima. The verdict is then ``"distrust"``, unless all of them are so much
+        lower (7 nats) that they have less than a thousandth of the mass. It is empty if all starts agreed, and None
+        if there was one start.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
-        Draws where the density is zero; they have weight 0.
+        Number of draws where the density is zero; they have weight 0.
     labels : tuple of str
         A label for each entry of θ.
     family : str
     log_weights : ndarray of shape (S,)
-        ``log p(θ) − log q(θ)`` at the draws, as they came: not smoothed, not normalised.
+        ``log p(θ) − log q(θ)`` at the draws, neither smoothed nor normalised.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class Diagnosis:
     sd_ratio: Array = field(compare=False)
     gap: float | None
     gap_se: float | None
-    condition: Condition = field(compare=False)  # its last digits differ from run to run
+    condition: Condition = field(compare=False)  # the last digits differ from run to run
     outside: int
     family: str
     labels: tuple[str, ...] = field(repr=False)
@@ -103,7 +105,7 @@ class Diagnosis:
     def verdict(self) -> Verdict:
         """Whether to ``"trust"`` q as it is, to ``"correct"`` it by weights, or to ``"distrust"`` it.
 
-        ``"trust"`` is said only where it is `settled`; before, it is to ``"correct"``.
+        A ``"trust"`` that is not `settled` becomes ``"correct"``.
         """
         return self._judgement.verdict
 
@@ -111,8 +113,8 @@ class Diagnosis:
     def settled(self) -> bool:
         """Whether the verdict is the same for all k-hat within two standard errors; if not, `advice` says so.
 
-        It always is where the weights are nearly equal, as they are at most good fits. Where they are not, a
-        ``"trust"`` takes several thousand draws: with 1,000, k-hat is not yet about the tail.
+        The verdict is always settled if the weights are nearly equal, as they are for most good fits. If they are
+        not, a ``"trust"`` takes several thousand draws: with 1,000 draws k-hat does not yet describe the tail.
         """
         return self._judgement.settled
 
@@ -148,19 +150,19 @@ class Diagnosis:
 
     @property
     def _rivals(self) -> tuple[float, ...]:
-        """Those optima elsewhere that matter."""
+        """How many nats lower those other optima are that are not negligible."""
         return tuple(nats for nats in self.below or () if nats < NEGLIGIBLE)
 
     @property
     def _modes(self) -> str:
-        """What is known of modes elsewhere, if none was found that matters."""
+        """A sentence about other modes, for the case that no other mode that matters was found."""
         blind = "Fresh draws from one mode cannot see others"
         if self.below is None:
             return f"{blind}: try starts=8."
         return f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."
 
     def _table(self) -> list[str]:
-        """The parameters that the weights change most, the first the worst."""
+        """The table of the parameters that the weights change most, in descending order."""
         with np.errstate(divide="ignore"):
             change = np.abs(self.mean_shift) + np.abs(np.log(self.sd_ratio))
         worst = np.argsort(-change, kind="stable")[:SHOWN]
@@ -211,7 +213,7 @@ def diagnose(
 
 
 def _corrections(q: Gaussian, theta: Array, weights: Array) -> tuple[Array, Array]:
-    """Shift of the mean and ratio of the standard deviations, (d,) each, by weights (S,) of the draws (S, d)."""
+    """Shift of the mean and ratio of the standard deviations, (d,) each, due to the weights (S,) of draws (S, d)."""
     z = theta - q.mean
     z /= q.std
     equal = np.full(len(weights), 1.0 / len(weights))

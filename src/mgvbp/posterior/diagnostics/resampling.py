@@ -1,9 +1,10 @@
-r"""Draws from the posterior itself, as far as importance weights reach: sampling-importance-resampling.
+r"""Draws from the posterior itself, as far as importance weights allow: sampling-importance-resampling.
 
-Systematic resampling: of n equidistant points, shifted together at random, draw s gets those that fall into its
-share :math:`w_s` of [0, 1], which are :math:`\lfloor n w_s \rfloor` or :math:`\lceil n w_s \rceil` and on average
-:math:`n w_s`. Expectations are those of the weighted draws (resampling without replacement would lean towards q), and a
-draw is repeated only if its weight is above 1/n: with several times n draws, few are.
+Resampling is systematic. It takes n equidistant points of [0, 1], shifted together at random, and divides [0, 1] into
+one interval of length :math:`w_s` for each draw s. Draw s is taken as often as points fall into its interval:
+:math:`\lfloor n w_s \rfloor` or :math:`\lceil n w_s \rceil` times, and :math:`n w_s` times on average. Expectations
+are those of the weighted draws (resampling without replacement would be biased towards q). A draw is repeated only if
+its weight is above 1/n: among several times n draws, few are.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from mgvbp.posterior.diagnostics.verdict import correctable, limit
 from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
 
 DRAWS_EACH = 5
-"""Draws that are evaluated for each that is returned ..."""
+"""Draws that are evaluated, by default, for each draw that is returned."""
 LEAST_DRAWS = 1000
-"""... and at least: smoothing needs a tail."""
+"""Fewest draws that are evaluated by default: smoothing needs a tail."""
 
 
 def resample(
@@ -45,12 +46,12 @@ def resample(
             ConvergenceWarning,
         )
     chosen = systematic(smoothed.weights, n, generator)
-    generator.shuffle(chosen)  # or else copies of a draw would stay together
+    generator.shuffle(chosen)  # otherwise copies of a draw would stand together
     return np.asarray(draws.theta[chosen])
 
 
 def systematic(weights: Array, n: int, rng: np.random.Generator) -> Indices:
-    """``n`` indices in ascending order, each about ``n`` times its weight (S,) often.
+    """``n`` indices in ascending order; index s occurs about ``n * weights[s]`` times.
 
     Examples
     --------
@@ -58,5 +59,6 @@ def systematic(weights: Array, n: int, rng: np.random.Generator) -> Indices:
     array([0, 0, 2, 3])
     """
     shares = np.cumsum(weights)
-    points = (1.0 - rng.random() + np.arange(n)) / n  # above 0: a first draw of weight 0 gets none
+    # all points are above 0, so that a first draw of weight 0 is not taken
+    points = (1.0 - rng.random() + np.arange(n)) / n
     return np.searchsorted(shares / shares[-1], points)

@@ -1,20 +1,22 @@
-"""What to make of a diagnosis, and how sure that is, in plain words.
+"""The verdict of a diagnosis, how sure it is, and advice in plain words.
 
-A verdict is *settled* if it is the same for all k-hat within two standard errors. "Trust" is said only then: what is
-not settled is called "correct", since weights do no harm where they are not needed. The rules were chosen by what they
-do to 117 approximations with d ≤ 10 (the best full and diagonal Gaussians of the benchmark's targets, 20 seeds of 1,000
-draws each), where the verdict of two times 50,000 draws without regard to errors, the worse of the two, is the truth.
+A verdict is *settled* if it is the same for all k-hat within two standard errors. The verdict is "trust" only if that
+is settled. A "trust" that is not settled becomes "correct", since weights do no harm where they are not needed. The
+rules were chosen by their error rates for 117 approximations with d ≤ 10: the best full and diagonal Gaussians of the
+benchmark's targets, with 20 seeds of 1,000 draws each. The truth was taken to be the worse of two verdicts from
+50,000 draws each, without regard to standard errors.
 
-- *Two standard errors*, not one. k is more than one above k-hat in a fifth of all seeds for k = ½, more than two in
-  a twentieth.
-- *A tail of at most 5% of the draws*, unless the weights are even. With 1,000 draws the 94 largest weights are fitted,
-  which are the shoulder: at targets with kinks or heavy tails k-hat is 0.3 to 0.5 there and 0.7 to 1 with 50,000, so
-  that no number of standard errors is enough.
+- *Two standard errors*, not one. For k = ½, k is more than one standard error above k-hat in a fifth of all seeds,
+  and more than two in a twentieth.
+- *A tail of at most 5% of the draws*, unless the weights are even. With 1,000 draws k-hat is fitted to the 94 largest
+  weights, which are not yet the tail. For targets with kinks or heavy tails it is then 0.3 to 0.5, but 0.7 to 1 with
+  50,000 draws, so that no number of standard errors is enough.
 
-Of approximations to distrust, 7.7% of the seeds said "trust" by k-hat alone, 1.4% with two standard errors and, with
-both rules, none of 1,180; nor did any of 1,500 other seeds, dimensions up to 40 among them. Where "trust" is the truth,
-88% of the seeds said so and 81% still do: nearly all where the weights are even, as at most good fits they are, and
-hardly any where they are not, which were four targets of 21, with k-hat between 0.43 and 0.5. That is the price.
+Where the truth is "distrust", 7.7% of the seeds said "trust" by k-hat alone, 1.4% with two standard errors, and none
+of 1,180 with both rules. None of 1,500 other seeds did either, with dimensions up to 40. The price is paid where the
+truth is "trust": 88% of the seeds said so by k-hat alone, and 81% do with both rules. Nearly all do if the weights
+are even, as they are for most good fits. Hardly any do if the weights are not even, which was so for four targets of
+21, with k-hat between 0.43 and 0.5.
 """
 
 from __future__ import annotations
@@ -35,26 +37,26 @@ VERDICTS: tuple[Verdict, ...] = ("trust", "correct", "distrust")
 GOOD = 0.5
 """k-hat up to which the weights have a finite variance (Vehtari et al. 2024; for variational fits Yao et al. 2018)."""
 HIGHEST = 0.7
-"""k-hat up to which smoothed weights are of use, with any number of draws that one can afford (the same)."""
+"""k-hat up to which smoothed weights are of use with any affordable number of draws (the same references)."""
 EVEN = 0.95
-"""Share of effective draws from which weights are so even that k-hat describes the tail of next to nothing:
-expectations change by at most √(1/0.95 − 1) = 0.23 standard deviations."""
+"""Weights are even if the effective sample size is at least this share of the draws. k-hat then hardly matters:
+weighting changes expectations by at most √(1/0.95 − 1) = 0.23 standard deviations."""
 SHIFT = 0.2
-"""Error of a mean, in standard deviations, up to which it is small: a 95% interval still covers 94.5%."""
+"""Largest error of a mean, in standard deviations, that counts as small: a 95% interval still covers 94.5%."""
 RATIO = 1.1
-"""Factor by which a standard deviation may be off: a 95% interval that is too short by it covers 92.5%."""
+"""Largest factor by which a standard deviation may be off: a 95% interval that is too short by it covers 92.5%."""
 ERRORS = 2.0
-"""Standard errors of k-hat within which a verdict must be the same."""
+"""A settled verdict is the same for all k-hat within this many standard errors."""
 TAIL = 0.05
-"""Share of the draws up to which the largest weights are a tail."""
+"""The weights that k-hat is fitted to count as a tail if they are at most this share of the draws."""
 MOST_DRAWS = 1_000_000
-"""Draws that are advised, at most."""
+"""Largest number of draws that is advised."""
 FAR = 0.1
-"""Nats below the family's optimum from which going on with the fit is worth it."""
+"""A fit that is more nats than this below the family's optimum should go on."""
 NEGLIGIBLE = 7.0
-"""Nats by which another optimum is lower whose mode has about a thousandth of the mass."""
+"""Another optimum is negligible if its bound is this many nats lower: its mode has about a thousandth of the mass."""
 MANY = 100
-"""Parameters from which weights are uneven nearly always, however good the marginals are."""
+"""With this many parameters weights are nearly always uneven, however good the marginals are."""
 
 MAYBE: dict[Verdict, str] = {
     "trust": "it may do as it is",
@@ -64,12 +66,12 @@ MAYBE: dict[Verdict, str] = {
 
 
 def limit(num_draws: int) -> float:
-    """k-hat from which this many draws are too few: ``min(1 − 1/log₁₀ S, 0.7)`` (Vehtari et al. 2024)."""
+    """Largest k-hat for which this many draws are enough: ``min(1 − 1/log₁₀ S, 0.7)`` (Vehtari et al. 2024)."""
     return min(1.0 - 1.0 / math.log10(num_draws), HIGHEST)
 
 
 def correctable(khat: float, ess: float, num_draws: int) -> bool:
-    """Whether the weights can be used."""
+    """Whether the weights can correct the approximation."""
     return khat <= limit(num_draws) or ess >= EVEN * num_draws
 
 
@@ -85,13 +87,13 @@ class Judgement:
     Parameters
     ----------
     khat, khat_se : float
-        Infinite both where there is no tail to fit.
+        Both are infinite if there is no tail to fit.
     ess : float
     num_draws : int
     near : bool
         See `near`.
     elsewhere : bool
-        Whether there are other optima, which no draw from q sees: then there is nothing to trust, whatever the weights.
+        Whether there are other optima. No draw from q sees them, so that the verdict is "distrust" for any weights.
 
     Examples
     --------
@@ -109,7 +111,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """What to do; "trust" only if it is settled."""
+        """What to do; "trust" only if that is settled."""
         found = self._at(self.khat)
         return "correct" if found == "trust" and not self.settled else found
 
@@ -127,9 +129,9 @@ class Judgement:
 
     @property
     def needed(self) -> int | None:
-        """Draws, more than there were, that would tell if k-hat stayed what it is; None if too many.
+        """The larger number of draws that would settle the question if k-hat stayed the same; None if too many.
 
-        They tell whether weights can correct it, where that is open, and else whether they have to.
+        The question is whether weights can correct q, if that is open, and otherwise whether they have to.
         """
         open_to_distrust = "distrust" in self.possible
 
@@ -140,7 +142,7 @@ class Judgement:
 
     @property
     def doubt(self) -> str:
-        """A sentence on what is not settled; empty if all is."""
+        """A sentence about the other verdicts that are possible; empty if the verdict is settled."""
         if self.settled:
             return ""
         others = [MAYBE[verdict] for verdict in self.possible if verdict != self.verdict]
@@ -161,13 +163,13 @@ class Judgement:
         return tail_size(self.num_draws) <= TAIL * self.num_draws
 
     def _at(self, khat: float) -> Verdict:
-        """The verdict if k-hat were known to be this."""
+        """The verdict if k-hat had no error."""
         if self.elsewhere or not correctable(khat, self.ess, self.num_draws):
             return "distrust"
         return "trust" if self.near and (khat <= GOOD or self._even) else "correct"
 
     def _with(self, num_draws: int) -> Judgement:
-        """More draws of the same kind."""
+        """The judgement with more draws, if k-hat and the share of effective draws stayed the same."""
         return replace(
             self,
             khat_se=shape_error(self.khat, num_draws),
@@ -177,7 +179,7 @@ class Judgement:
 
 
 def _round_numbers(above: int) -> Iterator[int]:
-    """1, 2 and 5 times powers of ten that are larger, up to the most draws that are advised."""
+    """1, 2 and 5 times powers of ten that are larger than ``above``, up to the most draws that are advised."""
     powers = (10**p for p in range(1, round(math.log10(MOST_DRAWS)) + 1))
     return (n for power in powers for n in (power, 2 * power, 5 * power) if above < n <= MOST_DRAWS)
 
@@ -185,7 +187,7 @@ def _round_numbers(above: int) -> Iterator[int]:
 def advise(
     judgement: Judgement, family: str, dim: int, gap: float | None, below: tuple[float, ...] = ()
 ) -> str:
-    """What to do, in a sentence or a few; ``below`` has how many nats lower other optima are."""
+    """What to do, in a few sentences; ``below`` has how many nats lower the other optima are."""
     unfinished = (
         f" The lower bound seems {gap:.2g} nats below what the family can reach: let the fit go on first "
         "(max_iterations, tol, or method='auto')."
@@ -209,7 +211,7 @@ def advise(
 
 
 def _elsewhere(below: tuple[float, ...]) -> str:
-    """What to do where starts went to other optima, this many nats lower."""
+    """What to do if starts went to other optima, which are ``below`` nats lower."""
     found = (
         f"{len(below)} starts went to other optima, the best of them"
         if len(below) > 1

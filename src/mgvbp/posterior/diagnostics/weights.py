@@ -1,12 +1,12 @@
-r"""Fresh draws from q with their importance weights p/q, and what Pareto smoothing makes of these.
+r"""Fresh draws from q with their importance weights p/q, and Pareto smoothing of these weights.
 
 Smoothing replaces the largest weights, min(S/5, 3√S) of S, by quantiles of a generalised Pareto distribution that
-is fitted to them; its shape k-hat says how many moments the weights have: the variance is finite below ½, the mean
+is fitted to them. Its shape k-hat says how many moments the weights have: the variance is finite below ½, the mean
 below 1 (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Pareto smoothed importance sampling*).
 
-From M weights of a generalised Pareto tail the shape k has the asymptotic standard error :math:`(1+k)/\sqrt M` (Smith
-1987, for :math:`k > -½`), and the prior of the smoothing, which counts as ten weights of shape ½, shrinks that by
-:math:`M/(M+10)`.
+The shape k, estimated from M weights of a generalised Pareto tail, has the asymptotic standard error
+:math:`(1+k)/\sqrt M` (Smith 1987, for :math:`k > -½`). Smoothing has a prior for the shape that counts as ten weights
+of shape ½, which multiplies the error by :math:`M/(M+10)`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from mgvbp.problem.problem import checked_values
 LogDensity = Callable[[Array], Array]
 
 FEWEST = 25
-"""Draws below which there is no tail to fit: it would have less than five."""
+"""Fewest draws for which a tail can be fitted: with fewer the tail, a fifth of them, would have less than five."""
 PRIOR_COUNT = 10
-"""Weights that the prior of the shape counts as."""
+"""Number of weights that the prior of the shape counts as."""
 EQUAL = 1e-9
-"""Nats within which log weights are the same number, but for rounding."""
+"""Log weights that differ by fewer nats than this are equal but for rounding."""
 
 
 class Evaluated(NamedTuple):
-    """Draws from q (S, d), its log density there (S,) and that of the target (S,), which may be −inf."""
+    """Draws from q (S, d), the log density of q at them (S,) and that of the target (S,), which may be −inf."""
 
     theta: Array
     log_q: Array
@@ -80,11 +80,11 @@ def tail_size(num_draws: int) -> int:
 
 
 def shape_error(khat: float, num_draws: int) -> float:
-    """The standard error of k-hat: ``(1 + k) √M / (M + 10)``, at k = 0 for negative ones.
+    """The standard error of k-hat: ``(1 + k) √M / (M + 10)``, with k = 0 if k-hat is negative.
 
-    Over seeds, for generalised Pareto weights of shape 0 to 1.5, the spread of k-hat is 0.9 to 1.1 times as large, from
-    100 draws on. It knows of chance alone. Where the weights are no generalised Pareto from the threshold on, as those
-    of kinked or heavy-tailed targets, k-hat also moves as more draws reach further out.
+    For generalised Pareto weights of shape 0 to 1.5 and at least 100 draws, the standard deviation of k-hat over
+    seeds is 0.9 to 1.1 times this error. The error is that of chance alone. If the weights above the threshold are
+    not generalised Pareto, as for kinked or heavy-tailed targets, k-hat also changes as more draws reach further out.
 
     Examples
     --------
@@ -92,15 +92,16 @@ def shape_error(khat: float, num_draws: int) -> float:
     (0.14, 0.05)
     """
     size = tail_size(num_draws)
-    # below 0 the formula falls short of the spread, which is that at 0 or a little less down to k = −1
+    # for −1 < k < 0 the spread over seeds is that at k = 0 or a little less, and (1 + k) would fall short of it
     return (1.0 + max(khat, 0.0)) * math.sqrt(size) / (size + PRIOR_COUNT)
 
 
 def pareto_smoothed(log_weights: Array) -> Smoothed:
     """Smooth weights given as logarithms (S,), up to a constant; a draw with −inf has weight 0.
 
-    k-hat is −inf where the largest weights are all equal, which is as light as a tail can be, and inf where there are
-    too few to tell, or a few outweigh the others by more than the range of numbers: then the weights stay as they are.
+    k-hat is −inf if the largest weights are all equal, which is the lightest possible tail. It is inf if there are
+    too few weights for a tail, or if a few outweigh the others by more than the range of floating-point numbers. In
+    all these cases the weights are not smoothed.
 
     Examples
     --------

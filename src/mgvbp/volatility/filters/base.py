@@ -14,12 +14,12 @@ from scipy.special import gammaln
 from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import LOG_2PI
-from mgvbp.volatility.filters.lanes import LANES, Flags
 from mgvbp.volatility.filters.data import FilterData
+from mgvbp.volatility.filters.lanes import LANES, Flags
 from mgvbp.volatility.filters.score import score
 
 THREADED = 2**22
-"""Draws × days from which on threads pay: about 4 ms of work for one."""
+"""Jobs of this many draws × days are split among threads: one thread works on them for about 4 ms."""
 
 
 class Filter(ABC):

@@ -2,8 +2,9 @@
 
 ``log h_t = ω + Σ α_i (|z_{t−i}| − √(2/π)) + Σ γ_i z_{t−i} + Σ β_i log h_{t−i}`` with z = e/√h
 
-The state is as in `garch`, with logarithms. One exponential a day and draw is the price of the model; it is
-computed in the lanes, too.
+The state is as in `garch`, with logarithms. The model needs one exponential a day and draw, which `exponential`
+computes in the lanes. Numba would call the C library once for each: a kernel then takes 3.5 times as long, and a whole
+fit of 5,030 days 1.4 to 1.8 times.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from mgvbp.core import Array
 from mgvbp.volatility.filters.base import Filter
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.lanes import (
     LANES,
     WINDOW,
@@ -25,17 +27,18 @@ from mgvbp.volatility.filters.lanes import (
     residuals_of_day,
 )
 from mgvbp.volatility.filters.orders import by_lag, checked_lags
-from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.startup import LOG_LARGEST, MEAN_ABSOLUTE
 
 LOWEST, HIGHEST = WINDOW
 PER_LOG_2 = 1.0 / math.log(2.0)
+"""1 / log 2: how many powers of two a natural logarithm is."""
 LOG_2_HIGH = float.fromhex("0x1.62e42fefa0000p-1")
 LOG_2_LOW = float.fromhex("0x1.cf79abc9e3b3ap-40")
-"""log 2 in two parts, of which the first can be multiplied by integers below 2^13 without rounding."""
+"""log 2 as a sum of two floats. The first can be multiplied by integers below 2^13 without rounding."""
 SHIFT = 1.5 * 2.0**52
-"""Added to a number, it leaves the nearest integer in the last bits."""
+"""A float to which numbers below 2^51 can be added: the last bits of the sum are the nearest integer."""
 F2, F3, F4, F5, F6, F7, F8, F9, F10, F11, F12, F13 = (1.0 / math.factorial(i) for i in range(2, 14))
+"""The coefficients 1/k! of the Taylor sum. The term after the last is below 1e-17 for arguments up to ½ log 2."""
 
 
 class EgarchFilter(Filter):
@@ -112,7 +115,7 @@ def egarch(
             root = exponential(0.5 * log_h)
             h_t = root * root
             h[t, w] = h_t
-            # what exponential makes of a large number may look like a variance
+            # of a number beyond ±700 `exponential` is wrong, and may look like a variance
             good = lower <= h_t and h_t <= upper and abs(log_h) < 50.0
             inside[w] += 1.0 if good else 0.0
             z = (e[w] if m > 0 else y_t) / root

@@ -24,13 +24,14 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from mgvbp.core import Array, positive_integer
 from mgvbp.volatility.filters.base import Filter
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.garch import bounded
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residuals_of_day
 from mgvbp.volatility.filters.orders import checked_orders
-from mgvbp.volatility.filters.data import FilterData
 
 LOWEST, HIGHEST = WINDOW
 DEGREES = 24
+"""Chebyshev polynomials for the dependence on d: with 24 the variances are right to 1e-12 for 1,000 lags."""
 BASES: WeakKeyDictionary[FilterData, dict[int, Array]] = WeakKeyDictionary()
 """What `long_memory` returned for each sample and truncation, as long as the sample lives."""
 

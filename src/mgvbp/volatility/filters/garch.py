@@ -16,9 +16,9 @@ import numpy as np
 
 from mgvbp.core import Array
 from mgvbp.volatility.filters.base import Filter
+from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residual, residuals_of_day
 from mgvbp.volatility.filters.orders import by_lag, checked_lags
-from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.startup import LARGEST
 
 LOWEST, HIGHEST = WINDOW

@@ -5,8 +5,8 @@ writes but the variances lies in one flat array, in rows of `LANES` numbers: LLV
 another and vectorises without checks at run time. The number of lanes is handed over as the length of an
 array, as loops of a known small length are unrolled before they can be vectorised.
 
-No variance that leaves the `WINDOW`, or the bounds of its day, is dealt with in the lanes. A kernel marks such a
-draw and computes it once more by itself, so that what is rare costs the others nothing.
+A draw whose variance leaves the `WINDOW`, or the bounds of its day, is marked and computed once more by itself, with
+the safeguards. Such draws are rare, and the other draws do not pay for them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from numpy.typing import NDArray
 from mgvbp.core import Array
 
 LANES = 32
-"""Draws of a block: enough to hide the latency of a day, few enough that 1,700 days stay in the L2 cache."""
+"""Draws of a block: enough to hide the latency of a day, few enough that 1,700 days stay in the L2 cache.
+
+Measured on 150 draws of 1,698 days: 16 took 1.2 to 1.3 times as long, 64 as long.
+"""
 WINDOW = (1e-17, 1e17)
-"""Variances of which 16 can be multiplied without a thought to the range of a float."""
+"""The variances that the lanes take: a product of 16 of them (`score.RUN`) lies between 1e-272 and 1e272, which a float
+can hold."""
 
 Flags = NDArray[np.bool_]
 Function = TypeVar("Function", bound=Callable[..., Any])

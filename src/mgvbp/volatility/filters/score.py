@@ -29,17 +29,17 @@ from mgvbp.volatility.filters.lanes import (
 )
 
 RUN = 16
+"""Days whose variances are multiplied before a division: as many as the `WINDOW` of the lanes allows."""
 FRACTION, ONE = (1 << 52) - 1, 1023 << 52
-"""Of a float's bits: those of its fraction, and those of 1.0."""
-INTEGERS = 2.0**52
-"""From here to 2^53 floats are integers, with their last bits as one writes them."""
-INTEGER_BITS = (1023 + 52) << 52
+"""The bits of a float that hold its fraction, and the bits of 1.0."""
+INTEGERS, INTEGER_BITS = 2.0**52, (1023 + 52) << 52
+"""2^52 and its bits. An integer below 2^52, put into the last bits, makes the float 2^52 + that integer."""
 LOG_2 = math.log(2.0)
 
 
 @compiled
 def power_of_two(bits: int) -> float:
-    """The exponent of a positive float, without a conversion of integers, which AVX2 does not have."""
+    """The exponent of a positive float. AVX2 cannot convert 64-bit integers to floats, hence the trick with bits."""
     return (float_of(((bits >> 52) & 2047) | INTEGER_BITS) - INTEGERS) - 1023.0
 
 

@@ -1,4 +1,4 @@
-"""What a volatility filter takes for granted before the first day, and the variances it will not leave."""
+"""What a volatility filter assumes of the days before the first, and between which bounds it keeps variances."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 DECAY, BACKCAST_DAYS = 0.94, 75
 """`arch` starts from a mean of the first 75 squares, with the weights 0.94^t."""
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+"""The range of positive floats: bounds that only stop what is not positive, or infinite."""
 LOG_LARGEST = math.log(LARGEST)
 
 

@@ -1,0 +1,60 @@
+"""Files are on the disk as a whole, or not at all."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from mgvbp.core import storage
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.npz"
+
+
+def test_it_is_on_the_disk_before_it_has_the_name(path, monkeypatch):
+    """And then the name is, where the system can do that."""
+    events, fsync, rename = [], os.fsync, storage.Path.replace
+
+    def noted(descriptor):
+        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def renamed(self, target):
+        events.append("name")
+        return rename(self, target)
+
+    def no_folders(*arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(storage.os, "fsync", noted)
+    monkeypatch.setattr(storage.Path, "replace", renamed)
+    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
+    assert events == ["file", "name", "folder"]
+    monkeypatch.setattr(storage.os, "open", no_folders)
+    storage.write_archive(path, "thing", {}, {"x": np.ones(3)})
+    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_two_writers_of_one_file(path, monkeypatch):
+    """One writes while the other does: the last to end leaves its file, and nothing of the other's."""
+    fsync = os.fsync
+
+    def meanwhile(descriptor):
+        monkeypatch.setattr(storage.os, "fsync", fsync)
+        storage.write_archive(path, "thing", {}, {"x": np.arange(1000.0)}, compressed=False)
+        assert len(storage.read_archive(path, "thing", ["x"])[1]["x"]) == 1000
+
+    monkeypatch.setattr(storage.os, "fsync", meanwhile)
+    storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
+    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_list_is_written_end_to_end(path):
+    parts = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))]
+    storage.write_archive(path, "thing", {}, {"x": parts}, compressed=False)
+    found = storage.read_archive(path, "thing", ["x"])[1]["x"]
+    np.testing.assert_array_equal(found, np.concatenate(parts), strict=True)
