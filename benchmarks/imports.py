@@ -33,7 +33,9 @@ def main() -> None:
     nothing = seconds("pass", repeats)
     scipy = seconds("import scipy.linalg, scipy.special", repeats) - nothing
     ours = seconds("import mgvbp", repeats) - nothing
-    print(f"import scipy.linalg, scipy.special {scipy:.3f} s, import mgvbp {ours:.3f} s: ratio {ours / scipy:.2f}")
+    print(
+        f"import scipy.linalg, scipy.special {scipy:.3f} s, import mgvbp {ours:.3f} s: ratio {ours / scipy:.2f}"
+    )
 
 
 if __name__ == "__main__":

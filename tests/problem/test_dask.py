@@ -393,4 +393,5 @@ def test_a_draw_that_kills_its_worker(client, tmp_path, monkeypatch):
         (values,) = evaluate(1, theta)
     np.testing.assert_array_equal(values, np.where(theta[:, 0] == 5.0, np.nan, theta[:, 0]))
     assert failures.total == failures.timed_out + failures.lost == 1
-    assert 2 <= failures.workers_lost <= len(list(tmp_path.iterdir()))
+    # one that Dask has replaced before anybody looks is not missed
+    assert 1 <= failures.workers_lost <= len(list(tmp_path.iterdir()))
