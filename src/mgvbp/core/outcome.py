@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+ELSEWHERE = "another start (starts=, initial_mean=, initial_variance=) or a reparametrised model"
+
 
 class Outcome(Enum):
     """Reasons to stop. Each value has a sentence, with braces in the place of numbers, and advice."""
@@ -12,12 +14,15 @@ class Outcome(Enum):
     CERTIFIED = ("the lower bound is within {tol:g} nats of its maximum", "")
     SETTLED = ("no improvement in {patience} iterations", "")
     MAX_ITERATIONS = ("reached max_iterations = {limit}", "try a larger max_iterations")
-    MAX_EVALUATIONS = ("reached max_evaluations = {limit}", "try a larger max_evaluations")
-    IMPROPER = ("the density seems improper: a direction has no scale; give it a (stronger) prior", "")
-    NO_REGION = ("no region was found where a Gaussian fits", "")
+    MAX_EVALUATIONS = ("reached max_evaluations = {limit}", f"try a larger max_evaluations, {ELSEWHERE}")
+    IMPROPER = (
+        "the density seems improper: a direction has no scale; give it a (stronger) prior",
+        "if the prior is proper, try initial_variance= of the parameters' size",
+    )
+    NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
     CALLBACK = ("stopped by the callback", "")
-    INTERRUPTED = ("interrupted", "")
-    BROKE_DOWN = ("broke down: {error}", "")
+    INTERRUPTED = ("interrupted", "checkpoint= would let mgvbp.resume go on")
+    BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,9 @@ class Ending:
 
     Examples
     --------
-    >>> ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=500)
+    >>> ending = Ending.of(Outcome.MAX_ITERATIONS, limit=500)
     >>> ending.sentence, ending.advice
-    ('reached max_evaluations = 500', 'try a larger max_evaluations')
+    ('reached max_iterations = 500', 'try a larger max_iterations')
     """
 
     outcome: Outcome

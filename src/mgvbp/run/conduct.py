@@ -208,12 +208,10 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     if _grows(outcome, start):
         warn_user(f"not converged, {sentence}: {GROWS}", ConvergenceWarning)
     elif not outcome.converged:
-        advice = execution.resumption(outcome) or (
-            "try a larger max_evaluations, another start (starts=, initial_mean=, initial_variance=) or a "
-            "reparametrised model"
-        )
+        advice = execution.resumption(outcome) or outcome.ending.advice
         distance = _distance(found.gap, method.tol)
-        warn_user(f"not converged, {sentence}: {distance}; {advice}", ConvergenceWarning)
+        message = f"not converged, {sentence}: {distance}{f'; {advice}' if advice else ''}"
+        warn_user(message, ConvergenceWarning)
     if search.state.disagreement:
         warn_user(search.state.disagreement, ConvergenceWarning)
     return _posterior(
