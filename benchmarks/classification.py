@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import datasets  # type: ignore[import-untyped]
 from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
 from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits
@@ -30,6 +29,7 @@ from threadpoolctl import threadpool_limits
 import mgvbp
 from mgvbp import baselines, networks
 from mgvbp.methods import Method
+from sklearn import datasets  # type: ignore[import-untyped]
 
 WIDTHS = {"wine": (13, 8, 3), "cancer": (30, 8, 2), "digits": (64, 16, 10)}
 LOADERS = {"wine": datasets.load_wine, "cancer": datasets.load_breast_cancer, "digits": datasets.load_digits}

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import chi2, norm, qmc
 
-from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian, Problem, fit
+from mgvbp import MGVBP, Auto, BlockDiagonal, Diagonal, Full, Gaussian, Problem, fit
 from mgvbp.auto import affordable
 from mgvbp.datasets import labour
 from mgvbp.errors import ConvergenceWarning, DivergenceError, EvaluationError, NonFiniteWarning
@@ -881,6 +881,16 @@ def test_ask_repeats_itself_until_tell():
     reference = Auto().start(3)
     reference.tell(bump(reference.ask()))
     assert np.array_equal(optimizer.ask(), reference.ask())
+
+
+@pytest.mark.parametrize("make", [lambda: Auto().start(3), lambda: MGVBP().start(3)], ids=["auto", "mgvbp"])
+def test_a_state_that_is_put_back_asks_again(make):
+    optimizer = make()
+    before, theta = optimizer.state, optimizer.ask()
+    optimizer.tell(bump(theta))
+    assert not np.array_equal(optimizer.ask(), theta)
+    optimizer.state = before
+    np.testing.assert_array_equal(optimizer.ask(), theta)
 
 
 @pytest.mark.parametrize("wrong", [lambda v: v[:, None], lambda v: v[1:], lambda v: v + 0j, lambda v: 0.0])

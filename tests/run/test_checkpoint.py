@@ -454,7 +454,7 @@ def test_an_interrupt_without_a_result_says_how_to_go_on(path):
 
 def test_a_warning_names_the_file_that_there_is(path, tmp_path, monkeypatch):
     """None if no checkpoint was asked for, or if it could not be written; but one that could not be replaced."""
-    with pytest.warns(ConvergenceWarning, match=r"interrupted: .*max_evaluations") as caught:
+    with pytest.warns(ConvergenceWarning, match="interrupted: the lower bound may be") as caught:
         mgvbp.fit(failing_at(2, Density()), dim=D)
     assert "resume" not in str(caught[0].message)
     with pytest.warns(mgvbp.MgvbpWarning) as caught:
@@ -584,8 +584,11 @@ def test_all_settings_are_restored(path):
 class Laplace:
     """A prior that a file cannot hold."""
 
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
     def log_density(self, theta):
-        return -np.abs(theta).sum(axis=1)
+        return -np.abs(theta).sum(axis=1) / self.scale
 
 
 def test_gradients_are_given_again(path):
@@ -706,12 +709,43 @@ def test_the_right_model_may_fail_once(saved):
         assert same(mgvbp.resume(saved, failing_at(1, Density(), OSError), **going), posterior)
 
 
+def test_a_gradient_where_there_was_none(path):
+    """Also where the values are not compared."""
+    broken_off(path, 3)
+    for check in (True, False):
+        with pytest.raises(InvalidInputError, match="had no gradient: leave grad= out"):
+            mgvbp.resume(path, Density(), grad=lambda theta: -theta, check=check)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
+def test_one_draw_that_fails_after_the_break_is_no_breakdown(path):
+    """The line search of an ascent has one draw an iteration: a failure there is the end only if none had a value."""
+
+    def climbed(theta):
+        if abs(theta[0] - 30.0) < 4.0 and not failed:
+            failed.append(theta)
+        if any(np.array_equal(theta, other) for other in failed):
+            raise OSError("no licence")
+        return -0.5 * float(np.square(theta - 40.0).sum())
+
+    options = {"dim": 2, "vectorized": False, "grad": lambda theta: 40.0 - theta, "timeout": 60.0}
+    failed = []
+    alone = mgvbp.fit(climbed, **options)
+    for after in (1, 2, 3):
+        mgvbp.fit(climbed, **options, checkpoint=path, callback=lambda it, at=after: it.iteration == at)
+        posterior = mgvbp.resume(path, climbed, grad=options["grad"], timeout=60.0)
+        assert same(posterior, alone)
+        path.unlink()
+
+
 def test_another_prior(path):
     """One that is not Gaussian is given again; else another one is refused, even if it has made no difference yet."""
     options = {"prior": Laplace(), "max_iterations": 1}
     first = broken_off(path, -1, **options)
     with pytest.raises(InvalidInputError, match=r"prior Laplace.*give prior="):
         mgvbp.resume(path, Density())
+    with pytest.raises(InvalidInputError, match=r"not the prior of .*: its log density has other values"):
+        mgvbp.resume(path, Density(), Laplace(5.0))
     assert same(mgvbp.resume(path, Density(), Laplace()), first)
     others = [Laplace(), PRIORS["full"], PRIORS["diagonal"], Gaussian(variance=1.0, dim=4), PRIOR]
     for prior, had in ((None, "none"), (Gaussian(np.ones(3), np.array([1.0, 2.0, 3.1])), "a Gaussian one")):

@@ -52,7 +52,7 @@ class ByValues(Rules):
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
         if gradients is not None:
             raise InvalidInputError(
-                "this search takes values alone: begin it with a Problem that has a gradient"
+                "this search takes values alone: begin it with gradients=True, or a Problem that has a gradient"
             )
         return (checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta),)
 

@@ -45,7 +45,7 @@ class Starts:
     def of(cls, states: Sequence[SearchState], least: int, budget: int) -> Starts:
         """Keep as many of the states as the budget allows to screen; a first surface takes ``least`` draws."""
         if len(states) == 1:
-            return cls((replace(states[0], max_evaluations=budget),), 0, True, budget, 1)
+            return cls((states[0],), 0, True, budget, 1)
         kept = states[: max(1, budget // (4 * least))]
         share = budget // (2 if budget // (4 * least) > 1 else 1) // len(kept)
         screened = tuple(replace(state, max_evaluations=share) for state in kept)
@@ -114,7 +114,7 @@ class Search:
 
     def __init__(self, rules: Rules, state: Starts) -> None:
         self.rules, self.state = rules, state
-        self._asked: Array | None = None
+        self._asked: tuple[Starts, Array] | None = None
 
     @property
     def gaussian(self) -> Gaussian:
@@ -173,18 +173,20 @@ class Search:
 
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""
-        if self._asked is None:
-            self._asked = self.rules.ask(self.state.active)
-        return self._asked.copy()
+        return self._pending().copy()
+
+    def _pending(self) -> Array:
+        """The draws of the current state, made once."""
+        if self._asked is None or self._asked[0] is not self.state:
+            self._asked = self.state, self.rules.ask(self.state.active)
+        return self._asked[1]
 
     def tell(self, values: ArrayLike, gradients: ArrayLike | None = None) -> Info:
         """Take the values (n,) of the draws last asked for; decide what to draw next, or stop.
 
-        A search with gradients also takes these, (n, d).
+        A search with gradients is also told those, (n, d).
         """
-        theta = self._asked if self._asked is not None else self.rules.ask(self.state.active)
-        self.state, info = told(self.rules, self.state, theta, values, gradients)
-        self._asked = None
+        self.state, info = told(self.rules, self.state, self._pending(), values, gradients)
         return info
 
 

@@ -21,7 +21,7 @@ class Outcome(Enum):
     )
     NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
     CALLBACK = ("stopped by the callback", "")
-    INTERRUPTED = ("interrupted", "checkpoint= would let mgvbp.resume go on")
+    INTERRUPTED = ("interrupted", "")
     BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")
 
 

@@ -33,9 +33,6 @@ def resolve_method(method: str | Method) -> Method:
     """Return the method that ``method`` names, with the paper's settings."""
     if isinstance(method, Method):
         return method
-    name = one_of(method, ["auto", *NAMED], "method", " or a Method")
-    if name == "auto":
-        raise InvalidInputError(
-            f"auto takes no steps that could be run one by one: choose {', '.join(NAMED)}"
-        )
-    return NAMED[name]
+    if type(method).__name__ == "Auto" or method == "auto":
+        raise InvalidInputError(f"auto takes no steps that can be run one by one: choose {', '.join(NAMED)}")
+    return NAMED[one_of(method, ["auto", *NAMED], "method", " or a Method")]

@@ -161,7 +161,7 @@ class Optimizer:
                 initial_frame(self.family, self.prior, initial_mean, initial_variance), 0, as_key(rng)
             )
         self.state = self._checked_state(state)
-        self._asked: tuple[Array, Array] | None = None
+        self._asked: tuple[State, Array, Array] | None = None
 
     def _checked_state(self, state: State) -> State:
         if not isinstance(state, State):
@@ -184,12 +184,12 @@ class Optimizer:
         return self._pending()[1].copy()
 
     def _pending(self) -> tuple[Array, Array]:
-        if self._asked is None:
+        if self._asked is None or self._asked[0] is not self.state:
             mean, factor, *_ = self.state.frame
             rng = np.random.default_rng((*self.state.key, self.state.iteration, STREAM))
             eps = self._sampler(rng, self.num_draws, self.dim)
-            self._asked = eps, mean + self.family.from_frame(factor, eps)
-        return self._asked
+            self._asked = self.state, eps, mean + self.family.from_frame(factor, eps)
+        return self._asked[1:]
 
     def tell(
         self, values: ArrayLike, gradients: ArrayLike | None = None, squares: ArrayLike | None = None
@@ -227,7 +227,6 @@ class Optimizer:
             if array is not None:
                 array.setflags(write=False)
         self.state = State(frame, t, self.state.key, estimate.control)
-        self._asked = None
         gap = 0.5 * float(np.vdot(estimate.g, estimate.g)) + float(np.vdot(estimate.G, estimate.G))
         return Info(
             lower_bound=estimate.lower_bound,

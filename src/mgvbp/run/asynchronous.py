@@ -61,7 +61,7 @@ class Told(Optimizer):
     def tell_about(self, theta: Array, *found: Array) -> Info:
         """Take a step with draws (S, d) from the current q and their values (and derivatives)."""
         mean, factor, *_ = self.state.frame
-        self._asked = self.family.to_frame(factor, theta - mean), theta
+        self._asked = self.state, self.family.to_frame(factor, theta - mean), theta
         return self.tell(*found)
 
 

@@ -89,13 +89,16 @@ class Execution:
             recorder.recognise(partial(Here(problem, needs), 1))
         with self._hint(), ExitStack() as stack:
             report = stack.enter_context(progress_bar(self.progress, total))
-            evaluate = stack.enter_context(evaluator(problem, needs, self.n_jobs, self.timeout, failures))
-            start = keep = None
+            start, keep = recorder.start if recorder else None, None
+            valued = start is not None and start.finite > 0
+            evaluate = stack.enter_context(
+                evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
+            )
             if recorder:
                 recorder.write()  # a bad path shows at once, and there is always a file to resume from
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
-                start, keep = recorder.start, recorder.keep
+                keep = recorder.keep
             outcome = run(optimizer, evaluate, judge, limits, self.callback, report, start, keep)
             failures.workers_lost += _workers_lost(problem) - before
         return outcome, failures

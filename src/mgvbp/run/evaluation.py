@@ -59,11 +59,17 @@ class Here:
 
 @contextmanager
 def evaluator(
-    problem: Problem, needs: Needs, n_jobs: int | None, timeout: float | None, failures: Failures
+    problem: Problem,
+    needs: Needs,
+    n_jobs: int | None,
+    timeout: float | None,
+    failures: Failures,
+    valued: bool = False,
 ) -> Iterator[Evaluator]:
     """Choose how `fit` evaluates draws: `Here`, or in a `Pool` if workers or a timeout were asked for.
 
-    A pool counts the draws without a value in ``failures``. A ``timeout`` that cannot be kept here is a warning.
+    A pool counts the draws without a value in ``failures``; ``valued`` says whether some draw had a value before, in a
+    run that is resumed. A ``timeout`` that cannot be kept here is a warning.
     """
     if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool)):
         raise InvalidTypeError(f"n_jobs must be a number of workers, -1 for one a core; got {n_jobs!r}")
@@ -87,5 +93,5 @@ def evaluator(
     if workers == 1 and timeout is None:
         yield Here(problem, needs)
     else:
-        with closing(Pool(problem, needs, workers, timeout, failures)) as pool:
+        with closing(Pool(problem, needs, workers, timeout, failures, valued)) as pool:
             yield pool

@@ -22,7 +22,7 @@ from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
-from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
 from mgvbp.run.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Execution, Settings, conduct
 from mgvbp.run.loop import Callback
@@ -237,7 +237,7 @@ def resume(
     saved = read_checkpoint(path)
     try:
         stored = dict(saved.settings)
-        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior")
+        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values")
         known = {name: stored.pop(name) for name in names}
         settings = Settings(**stored)
     except (KeyError, TypeError) as error:
@@ -254,10 +254,14 @@ def resume(
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
     problem = posed(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
-    if known["gradient"] and not problem.has_gradient:
-        raise InvalidInputError(
-            f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
-        )
+    if known["gradient"] != problem.has_gradient:
+        if known["gradient"]:
+            raise InvalidInputError(
+                f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
+            )
+        raise InvalidInputError(f"the fit of {path} had no gradient: leave grad= out")
+    if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
+        raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
     recorder = Recorder(path, every, saved.settings, saved)
     execution = Execution(
         n_jobs, timeout, progress, callback, recorder, recognised=not true_or_false(check, "check")
@@ -302,8 +306,21 @@ def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str
         "gradient": problem.has_gradient,
         "prior": problem.prior if gaussian else None,
         "other_prior": "" if gaussian or problem.prior is None else type(problem.prior).__name__,
+        "prior_values": prior_values(problem, settings),
         **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
     }
+
+
+def prior_values(problem: Problem, settings: Settings) -> Array:
+    """The log density of the prior where the fit begins and one standard deviation to either side, (3,).
+
+    A checkpoint knows a prior that is not a Gaussian by these; zeros for all others.
+    """
+    if problem.prior is None or isinstance(problem.prior, Gaussian):
+        return np.zeros(3)
+    mean, factor, *_ = initial_frame(settings.family, None, settings.initial_mean, settings.initial_variance)
+    std = Gaussian.from_factor(mean, factor, settings.family).std
+    return log_prior(problem.prior, mean + np.outer([-1.0, 0.0, 1.0], std))
 
 
 def _stored(name: str, value: Any) -> Any:

@@ -42,16 +42,24 @@ class Pool:
         Seconds that a draw may take.
     failures : Failures
         Where draws without a value, and workers that are lost, are counted.
+    valued : bool
+        Whether some draw had a value before, in a run that is resumed.
     """
 
     def __init__(
-        self, problem: Problem, needs: Needs, workers: int, timeout: float | None, failures: Failures
+        self,
+        problem: Problem,
+        needs: Needs,
+        workers: int,
+        timeout: float | None,
+        failures: Failures,
+        valued: bool = False,
     ) -> None:
         self.problem, self.needs, self.failures = problem, needs, failures
         self._number, self._timeout = workers, timeout
         self._cost = Cost()
         self._workers: Workers | None = None
-        self._valued = False
+        self._valued = valued
 
     def close(self) -> None:
         """Let the workers go."""
@@ -128,7 +136,7 @@ class Pool:
         number = len(found.failed)
         self._valued = self._valued or number < len(theta)
         too_many = number > MOST_FAILURES * draws and draws >= LEAST_DRAWS
-        if too_many or (number == draws and not self._valued):
+        if too_many or (number == draws > 1 and not self._valued):  # One may be a bad place to begin at.
             raise DivergenceError(
                 f"{number} of {draws} draws failed twice: {found.failed[0][1].error}; the draws are this exception's "
                 ".theta",

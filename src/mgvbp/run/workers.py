@@ -6,6 +6,7 @@ Ray cluster. The model reaches each process once; after that a task is the draws
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import time
@@ -68,6 +69,8 @@ class Workers:
         self._needs, self._number, self._timeout, self._failures = needs, number, timeout, failures
         self._streams = getattr(backend, "supports_return_generator", False)  # Dask's and Ray's do not.
         self._dask = getattr(backend, "client", None)
+        elsewhere = self._dask is not None and not any(a.startswith("inproc") for a in self._dask.ncores())
+        self._home = os.getpid() if elsewhere else 0
         self._parallel: Any = None
         self._stack = ExitStack()
 
@@ -95,7 +98,9 @@ class Workers:
             parallel = self._started()
             # Draws are in a tuple: joblib would give an array to one of Dask's workers, and it would be lost with him.
             tasks = [
-                delayed(work)(self._model, content, k, iteration, (theta[rows],), self._needs, limit)
+                delayed(work)(
+                    self._model, content, k, iteration, (theta[rows],), self._needs, limit, self._home
+                )
                 for k, rows in waiting.items()
             ]
             broken: Exception | None = None
@@ -107,8 +112,10 @@ class Workers:
                 broken = error
             left = list(waiting.values())
             if broken is None:
-                content = self._content  # What is left came to workers without a model.
+                content = self._content  # What is left came to workers without a model, or to this process.
                 groups.insert(0, left)
+                if left and self._home:
+                    self.close()
                 continue
             self.close()
             addresses = self._watched(addresses)
@@ -197,12 +204,16 @@ def work(
     draws: tuple[Array],
     needs: Needs,
     limit: float | None,
+    home: int,
 ) -> tuple[int, Done | Failed | None]:
-    """Attempt the chunk of this number in a worker; None if the worker has no model.
+    """Attempt the chunk of this number in a worker; None if the worker has no model, or is the process ``home``.
 
+    There joblib evaluates if it has seen one worker of Dask only, and a draw that kills its worker would kill the fit.
     Whatever is raised is a failure, as an interrupt in a worker is not the user's. A thread gets no alarm signal:
     there a chunk with a limit is evaluated in another thread, which is left behind if it hangs.
     """
+    if home == os.getpid():
+        return number, None
     receive(model, content)
     problem = RECEIVED.get(model) if isinstance(model, str) else model
     if problem is None:
