@@ -71,43 +71,50 @@ def all_mutants() -> list[Mutant]:
     return sorted(found)
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether no test fails with this change."""
+def fails(tree: Path, package: str) -> bool:
+    """Whether a test of the package, or of one that uses it, fails in a tree."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    for tests in [f"src/mgvbp/{package}", *(f"tests/{name}" for name in PACKAGES[package])]:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            tests,
+        ]
+        try:
+            run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return True
+        if run.returncode not in (0, 5):  # 5: there was no test
+            return True
+    return False
+
+
+def copied(folder: str) -> Path:
+    """A copy of the tree."""
+    tree = Path(folder, "tree")
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+    return tree
+
+
+def caught(mutant: Mutant) -> bool | None:
+    """Whether a test fails with this change; None if it changes nothing."""
     from cosmic_ray.mutating import apply_mutation
     from cosmic_ray.plugins import get_operator
 
-    package = mutant.path.split("/")[2]
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder, "tree")
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "docs", "__pycache__", "*.png"))
-        original, mutated = apply_mutation(
-            tree / mutant.path, get_operator(mutant.operator)(), mutant.occurrence
-        )
+        tree = copied(folder)
+        operator = get_operator(mutant.operator)()
+        original, mutated = apply_mutation(tree / mutant.path, operator, mutant.occurrence)
         if original is None or original == mutated:
-            return False
-        environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
-        for tests in [f"src/mgvbp/{package}", *(f"tests/{name}" for name in PACKAGES[package])]:
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-x",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:xdist",
-                tests,
-            ]
-            try:
-                code = subprocess.run(
-                    command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT
-                ).returncode
-            except subprocess.TimeoutExpired:
-                return False
-            if code not in (0, 5):  # 5: there was no test
-                return False
-    return True
+            return None
+        return fails(tree, mutant.path.split("/")[2])
 
 
 def main() -> None:
@@ -120,15 +127,19 @@ def main() -> None:
     arguments = parser.parse_args()
     mutants = all_mutants()
     chosen = random.Random(arguments.seed).sample(mutants, min(arguments.sample, len(mutants)))
-    results: Any = Parallel(arguments.jobs, return_as="generator")(delayed(survives)(m) for m in chosen)
-    alive = []
-    for number, (mutant, survived) in enumerate(zip(chosen, results, strict=True), start=1):
-        if survived:
-            alive.append(mutant)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = copied(folder)
+        broken = [package for package in PACKAGES if fails(tree, package)]
+    if broken:
+        sys.exit(f"tests fail without any change: {', '.join(broken)}")
+    results: Any = Parallel(arguments.jobs, return_as="generator")(delayed(caught)(m) for m in chosen)
+    alive, tried = 0, 0
+    for mutant, found in zip(chosen, results, strict=True):
+        tried += found is not None
+        if found is False:
+            alive += 1
             print(f"{mutant.path}:{mutant.line} {mutant.operator} ({mutant.occurrence}) survives", flush=True)
-        if number % 10 == 0:
-            print(f"{number - len(alive)} of {number} caught", flush=True)
-    print(f"{len(chosen) - len(alive)} of {len(chosen)} caught, of {len(mutants):,} mutants")
+    print(f"{tried - alive} of {tried} caught, of {len(mutants):,} mutants")
 
 
 if __name__ == "__main__":
