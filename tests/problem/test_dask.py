@@ -149,8 +149,9 @@ def kinds(client):
     return {
         "array": array,
         "delayed": [dask.delayed(np.copy)(shard) for shard in SHARDS],
-        "futures": client.scatter(SHARDS),
-        "mixed": [SHARDS[0], dask.delayed(SHARDS[1]), *client.scatter(SHARDS[2:])],
+        # keys of their own: those of the same data would be shared with futures that another test has just released
+        "futures": client.scatter(SHARDS, hash=False),
+        "mixed": [SHARDS[0], dask.delayed(SHARDS[1]), *client.scatter(SHARDS[2:], hash=False)],
     }
 
 
@@ -265,7 +266,7 @@ def test_a_worker_that_dies_at_work(client, kind, tmp_path):
 
 
 def test_shards_that_are_lost_for_good_end_the_run_with_what_it_has(client):
-    model = ShardedLikelihood(logistic, client.scatter(SHARDS), client)
+    model = ShardedLikelihood(logistic, client.scatter(SHARDS, hash=False), client)
     with (
         pytest.warns(MgvbpWarning, match="left the cluster"),
         pytest.warns(ConvergenceWarning, match="broke down"),

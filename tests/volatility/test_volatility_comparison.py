@@ -130,6 +130,8 @@ def test_leave_one_out_is_that_of_arviz(draws):
     densities, weights, _ = conjugate(draws, widened=1.2, n=70)
     found = leave_one_out(densities, weights)
     smooth, khat = array_stats.psislw((densities - weights[:, None]).T)
+    if draws == 25 and np.isnan(khat).all():
+        pytest.skip("ArviZ from 1.3 on fits no tail of five weights")
     np.testing.assert_allclose(found.khat, khat, rtol=1e-9)
     np.testing.assert_allclose(found.elpd, logsumexp(smooth + densities.T, axis=1), rtol=1e-12)
 
