@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mgvbp.auto import Auto
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
@@ -115,7 +116,8 @@ class Asynchronous:
             raise InvalidInputError(
                 "draws that may be exchanged one by one are independent: leave draws= out"
             )
-        self._optimizer = Told(resolve_method(method), target, draws="mc", **options)
+        named = resolve_method("auto" if isinstance(method, Auto) else method)
+        self._optimizer = Told(named, target, draws="mc", **options)
         self._ahead = positive_integer(ahead, "ahead", least=0)
         self._batches: deque[Batch] = deque()
         self._rng = np.random.default_rng((*self.state.key, self.state.iteration, STREAM, 1))
