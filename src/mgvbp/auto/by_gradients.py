@@ -77,9 +77,11 @@ class ByGradients(Rules):
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
     ) -> SearchState:
         values, gradients = evaluated
-        told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
+        told = self._counted(state, len(theta))
         if state.phase is Phase.ASCENT:
             return self._ascended(told, theta, finite, values, gradients)
+        if state.phase is Phase.WITNESS:
+            return self._witnessed(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
         return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
 
@@ -117,6 +119,13 @@ class ByGradients(Rules):
 
     def _num_fresh(self, rest: float) -> int:
         return max(20, self.dim + 1) if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+
+    def _axes(self, state: SearchState) -> NDArray[np.intp]:
+        """Some parameters: all of them would cost more evaluations than the search itself if there are many."""
+        count = max(constants.LEAST_AXES, math.ceil(constants.TRIAL_SHARE * state.n_evaluations))
+        if count >= self.dim:
+            return super()._axes(state)
+        return np.sort(self._generator(state).choice(self.dim, count, replace=False))
 
     # --- finding a region for a Gaussian ----------------------------------------------------------
 

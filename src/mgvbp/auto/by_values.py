@@ -29,6 +29,10 @@ from mgvbp.surfaces.archive import Archive, View, equal_view
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
+FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
+"""Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; the lowest first."""
+
+
 class ByValues(Rules):
     """Decisions of a search by values; by default it makes at most 3000 draws plus 100 per coefficient."""
 
@@ -60,6 +64,8 @@ class ByValues(Rules):
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
     ) -> SearchState:
         (values,) = evaluated
+        if state.phase is Phase.WITNESS:
+            return self._witnessed(state, theta, values)
         count, archive = state.n_evaluations + len(theta), state.archive
         if not np.isfinite(archive.values.max(initial=-np.inf)) and not finite.any():
             raise DivergenceError(
@@ -67,38 +73,48 @@ class ByValues(Rules):
                 "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
                 theta,
             )
-        told = replace(state, iteration=state.iteration + 1, n_evaluations=count)
+        told = self._counted(state, len(theta))
         if isinstance(state.far, Evolution):
             return self._evolved(told, state.far, theta, values, self._generator(state))
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
-    def _fit(self, archive: Archive, view: View, *, clipped: bool = False) -> Surface | None:
-        """The surface of a view; where it predicts little, or if ``clipped``, that of values raised to a floor.
+    def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:
+        """The surface of a view; where it predicts little, or if ``floor`` is given, that of values raised to a floor.
 
         A few values far below the others would dominate least squares. Raised to a floor they still say which way
-        is down.
+        is down. The lowest floor is used at which the surface predicts the values, or shows more than its noise.
         """
         values, tol = archive.values, self.tol
-        surface = None if clipped else fit_surface(view, self._basis, values, tol)
+        surface = fit_surface(view, self._basis, values, tol) if floor is None else None
         if surface is not None and not surface.poor:
             return surface
-        floor = values.max() - constants.FLOOR * (0.5 * self.dim + 1.0)
-        raised = np.where(values > -np.inf, np.maximum(values, floor), -np.inf)
-        alternative = fit_surface(view, self._basis, raised, tol)
-        if alternative is None:
+        depth = 0.5 * self.dim + 1.0
+        floors = values.max() - depth * FLOORS if floor is None else np.array([floor])
+        chosen = None
+        for lowest in floors:
+            raised = np.where(values > -np.inf, np.maximum(values, lowest), -np.inf)
+            found = fit_surface(view, self._basis, raised, math.inf)
+            if found is None:
+                continue
+            chosen = replace(found, floor=float(lowest))
+            if not found.poor or found.gap > constants.CONFIDENCE * found.noise:
+                break
+        if chosen is None:
             return surface
         # a surface is flat where values were raised to the floor; this must not pass for a wide posterior
-        eigenvalues, U = np.linalg.eigh(alternative.G)
+        eigenvalues, U = np.linalg.eigh(chosen.G)
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
-        return replace(alternative, clipped=True, G=contracting)
+        return replace(chosen, G=contracting)
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
     ) -> tuple[SearchState, float, float]:
         before = state.surface
         assert before is not None
-        if after and before.clipped and not after.clipped:
-            after = self._fit(state.archive, view, clipped=True)
+        if after and after.floor != before.floor:  # compare at the higher floor
+            floor = max(after.floor, before.floor)
+            after = self._fit(state.archive, view, floor=floor)
+            before = self._fit(state.archive, state.archive.view(state.q), floor=floor) or before
         if after is None:
             return state, -math.inf, 0.0
         # without fresh draws both bounds come from the same draws, and their errors cancel
@@ -111,6 +127,7 @@ class ByValues(Rules):
     def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         if (
             surface.clipped
+            and surface.poor
             and state.blurred == constants.MOST_BLURRED
             and state.escapes < constants.MOST_EVOLUTIONS
         ):

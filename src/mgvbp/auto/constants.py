@@ -69,7 +69,7 @@ LEAST_GAIN_BY_VALUES = 0.05
 """Gain, in units of the tolerance, below which a leap is not worth its draws, in a search by values."""
 LEAST_GAIN_BY_GRADIENTS = 0.2
 """The same gain in a search by gradients."""
-FAR_FROM_GAUSSIAN = 0.5
+FAR_FROM_GAUSSIAN = 0.3
 """A target is far from Gaussian if a quadratic misses this many nats of it (standard deviation). More draws are made
 then before a result is believed."""
 STILL_SEEN = 0.8
@@ -83,6 +83,44 @@ REMEMBERED_LEAPS = 5
 """Earlier leaps that Anderson's acceleration combines."""
 POLISHED_SHARE = 0.5
 """Polishing stops where less than this share of the effective draws is left: further away the draws say little."""
+
+# --- the trial ------------------------------------------------------------------------------------------
+
+MOST_TRIALS = 8
+"""How often a result, and those that replace it, may be tried before the search gives up."""
+MOST_REPEATED = 3
+"""Draws without a finite value that are evaluated twice more."""
+SAME_VALUE = 0.01
+"""Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
+ROUNDING = 3e-7
+"""The same, as a share of the value: a function that computes in single precision rounds to 1.2e-7 of it."""
+HEAVY_TAIL = 30.0
+"""Nats from 5 to 15 standard deviations; where the density falls by less it is looked at farther out. The logarithm
+of a Gaussian falls by 100 nats."""
+SLOWEST_FALL = 1.05
+"""Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
+TAIL_NATS = 1000.0
+"""Nats by which a surface may miss a point five standard deviations out, in units of the tolerance. A quadratic wall
+that begins two standard deviations out lowers the bound by 1/1500 of what it takes away at five."""
+TAIL_GROWTH = 100.0
+"""The same, in units of what the quadratic misses at draws from q: a term of the fourth degree is 97 times as large five
+standard deviations out as on average."""
+TAIL, SHOWN = 2.0, 1.0
+"""A draw is a witness if it lies further out on the axis than so many standard deviations, and the surface misses it by
+more than so many nats."""
+WITNESSES = 3.0
+"""An axis with so many witnesses is no longer suspect: the surface has taken them into account. The number grows with
+the fourth root of what the surface misses, since few draws meet a steep wall."""
+MOST_SUSPECTS = 4
+"""Axes for which witnesses are called at once."""
+WIDER, REACHING = 3.0, 0.1
+"""How many times as wide as q the draws are spread along the axis of a suspect, and the share that lies beyond some
+four standard deviations on either side."""
+MOVED = 0.3
+"""A trial still counts for a Gaussian whose means and logarithms of standard deviations differ by less than this, in
+standard deviations."""
+LEAST_AXES, TRIAL_SHARE = 4, 0.03
+"""With gradients so many axes are tried at least, and one for this share of the evaluations."""
 
 # --- far away -------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
     images: list[Array] = []
     for _ in range(min(constants.MOST_LEAPS, max(2, constants.MOST_POLISHED // surface.num_draws))):
         target = step(current, 1.0)
-        if target is None or current.gap < least:
+        if target is None or current.gap < 1e-3 * least:
             break
         points.append(_coordinates(start.q, current.q))
         images.append(_coordinates(start.q, target))

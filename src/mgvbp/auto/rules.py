@@ -28,6 +28,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import polish
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.trial import Trial, Verdict, same_values, summoned, tails, widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family
@@ -84,6 +85,12 @@ class Rules(ABC):
 
     def ask(self, state: SearchState) -> Array:
         """The draws to evaluate next, (n, d)."""
+        if state.phase is Phase.TRIAL and state.trial is not None:
+            return state.trial.points(state.archive)
+        if state.phase is Phase.WITNESS:
+            rng = self._generator(state)
+            called = [witnesses(state.q, axis, count, rng) for axis, count in state.suspects]
+            return np.concatenate(called)[: state.room]
         return self._draw(state, min(state.want, state.room), self._generator(state))[: state.room]
 
     def tell(
@@ -93,7 +100,12 @@ class Rules(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             evaluated = self._evaluated(theta, values, gradients)
             finite = np.asarray(np.isfinite(np.column_stack(evaluated)).all(axis=1))
-            decided = self.decide(self._taken(state, theta, finite, *evaluated))
+            before = state if _away(state) else replace(state, want=0)
+            if state.phase is Phase.TRIAL and state.trial is not None:
+                taken = self._heard(self._counted(before, len(theta)), state.trial, evaluated[0])
+            else:
+                taken = self._taken(before, theta, finite, *evaluated)
+            decided = self.decide(taken)
         return decided, Info(
             lower_bound=decided.lower_bound,
             gap=decided.gap,
@@ -110,7 +122,7 @@ class Rules(ABC):
         """Set another limit, and resume the search if the old limit had ended it."""
         exhausted = state.ending is not None and state.room <= 0
         state = replace(state, max_evaluations=max_evaluations)
-        return self.decide(replace(state, ending=None)) if exhausted and state.room > 0 else state
+        return self.decide(replace(state, ending=None, want=0)) if exhausted and state.room > 0 else state
 
     # --- what differs -----------------------------------------------------------------------------
 
@@ -157,7 +169,8 @@ class Rules(ABC):
 
     def _proposal(self, state: SearchState) -> Gaussian:
         """The Gaussian to draw from. To verify it is wider than q, to show the tails; weights correct for that."""
-        if state.phase is not Phase.VERIFY:
+        clipped = state.surface is not None and state.surface.clipped
+        if not (state.phase is Phase.VERIFY or (clipped and state.phase is Phase.REFINE)):
             return state.centre
         wider = state.q.factor / (1.0 + 1.0 / math.sqrt(self.dim))
         return Gaussian.from_factor(state.q.mean, wider, self.family)
@@ -165,8 +178,6 @@ class Rules(ABC):
     def decide(self, state: SearchState) -> SearchState:
         """Take decisions until draws are needed or the search ends."""
         decisions = 0
-        if not _away(state):
-            state = replace(state, want=0)
         while not (state.want or _away(state) or state.ending):
             decisions += 1
             view = state.archive.view(state.centre)
@@ -247,7 +258,7 @@ class Rules(ABC):
         uncertain = math.inf if unknown else state.stretch * (surface.noise + 0.5 * surface.noise_sd)
         after = uncertain * left
         if uncertain < self.tol and state.verified:
-            return self._certified(state, surface, leap)
+            return self._charged(state, surface)
         if after < self.tol and surface.size + fresh < self.enough:
             return _refined(state, self.enough - fresh)
         if after < self.tol and not state.verified:
@@ -280,6 +291,86 @@ class Rules(ABC):
         )
         return polished, best, last
 
+    # --- the trial --------------------------------------------------------------------------------
+
+    def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
+        trial = state.trial
+        if trial is not None and _near(state.q, trial.q):
+            return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
+        if state.charges == constants.MOST_TRIALS:
+            return self._unsettled(state, "the parameters")
+        trial = summoned(state.archive, state.q, self._axes(state), random=state.noise > 0.0)
+        return self._asked(replace(state, charges=state.charges + 1), trial)
+
+    def _axes(self, state: SearchState) -> NDArray[np.intp]:
+        """The parameters whose tails are looked at."""
+        return np.arange(self.dim)
+
+    def _asked(self, state: SearchState, trial: Trial) -> SearchState:
+        """Evaluate the points of a trial next."""
+        return replace(state, trial=trial, phase=Phase.TRIAL, want=len(trial.points(state.archive)))
+
+    def _heard(self, state: SearchState, trial: Trial, evaluated: Array) -> SearchState:
+        """Take the log densities at the points of a trial."""
+        surface = state.surface
+        assert surface is not None
+        verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
+        if not any(verdict):
+            if (again := trial.adjourned()) is not None:
+                return self._asked(state, again)
+            verdict = tails(trial, state.archive, surface, self.tol)
+        return self._sentenced(replace(state, trial=trial, want=0), verdict)
+
+    def _sentenced(self, state: SearchState, verdict: Verdict) -> SearchState:
+        """Certify, call witnesses, go on with noise, or end because the result cannot stand."""
+        surface = state.surface
+        assert surface is not None
+        if verdict.inconsistent:
+            return replace(state, ending=Ending.of(Outcome.INCONSISTENT, nats=verdict.inconsistent))
+        if verdict.outside is not None:
+            axis, value = verdict.outside
+            where = f" (where {self._name(axis)} is {value:.3g}, for one)" if axis >= 0 else ""
+            share = _share_outside(state.archive, state.q)
+            return replace(state, ending=Ending.of(Outcome.OUTSIDE, share=share, where=where))
+        if verdict.improper is not None:
+            return replace(state, ending=Ending.of(Outcome.IMPROPER))
+        if verdict.noise:
+            return _refined(replace(state, noise=verdict.noise, trial=None), surface.size)
+        if verdict.suspects:
+            if state.charges == constants.MOST_TRIALS:
+                return self._unsettled(state, self._name(verdict.suspects[0][0]))
+            return replace(
+                state,
+                phase=Phase.WITNESS,
+                suspects=verdict.suspects,
+                want=sum(count for _, count in verdict.suspects),
+                charges=state.charges + 1,
+            )
+        leap = propose(surface, state.radius, extrapolate=False)
+        return self._escaped(state) if leap is None else self._certified(state, surface, leap)
+
+    def _unsettled(self, state: SearchState, where: str) -> SearchState:
+        return replace(state, ending=Ending.of(Outcome.UNSETTLED, where=where))
+
+    def _name(self, axis: int) -> str:
+        """What a sentence calls a parameter."""
+        return f"theta[{axis}]"
+
+    def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
+        """The state with witnesses: each axis has its own Gaussian."""
+        archive, start = state.archive, 0
+        for axis, count in state.suspects:
+            rows, start = slice(start, start + count), start + count
+            if len(theta[rows]):
+                archive = archive.add(widened(state.q, axis), theta[rows], *(part[rows] for part in evaluated))
+        size = archive.view(state.q).size
+        return _refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
+
+    def _counted(self, state: SearchState, count: int) -> SearchState:
+        """The state after another iteration with so many evaluations."""
+        return replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + count)
+
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Take the last, small leap and certify.
 
@@ -303,6 +394,20 @@ class Rules(ABC):
         return self._surveying(
             replace(state, q=q, surface=None, leap=None, radius=self.first_radius, failures=0, fills=0)
         )
+
+
+def _near(q: Gaussian, other: Gaussian) -> bool:
+    """Whether two Gaussians are so near that a trial of one counts for the other."""
+    shift = np.abs(q.mean - other.mean) / other.std
+    return bool(max(shift.max(), np.abs(np.log(q.std / other.std)).max()) < constants.MOVED)
+
+
+def _share_outside(archive: Archive, q: Gaussian) -> str:
+    """The share of q's mass where the density is zero, in words."""
+    log_weights = q.log_density_at(archive.theta) - archive.log_mixture
+    weights = np.exp(log_weights - log_weights.max())
+    share = float(weights[archive.values == -np.inf].sum() / weights.sum())
+    return f"about {share:.0%}" if share > 0.005 else "a little"
 
 
 def _away(state: SearchState) -> bool:

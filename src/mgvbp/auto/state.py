@@ -9,7 +9,8 @@ from enum import StrEnum
 from mgvbp.auto.ascent import Ascent
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
-from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.auto.trial import Trial
+from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.surface import Surface
@@ -32,6 +33,10 @@ class Phase(StrEnum):
     """They make the noise of the gradient smaller than the tolerance."""
     VERIFY = "verify"
     """They confirm the result: no decision has depended on them."""
+    TRIAL = "trial"
+    """They try to refute the result: the same draws again, and points far out in the tails."""
+    WITNESS = "witness"
+    """They show tails that the surface does not predict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,16 @@ class SearchState:
     """How often the search has looked for another region."""
     blurred: int = 0
     """Refinements in a row of a surface whose low values were raised."""
+    noise: float = 0.0
+    """Standard deviation, in nats, of the noise that repeated evaluations have shown; 0 if they agreed."""
+    trial: Trial | None = None
+    """The last trial of a result."""
+    suspects: tuple[tuple[int, int], ...] = ()
+    """Parameters along whose axes the next draws are witnesses, and how many each."""
+    charges: int = 0
+    """Trials so far, of this result or earlier ones."""
+    checks: tuple[Check, ...] = ()
+    """What tried to refute the result, and what came of it."""
     scale: float = 1.0
     """Factor on the standard deviations of the initial Gaussian that narrowed it to show the curvature."""
     ending: Ending | None = None

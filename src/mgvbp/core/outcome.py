@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 ELSEWHERE = "another start (starts=, initial_mean=, initial_variance=) or a reparametrised model"
 
@@ -19,10 +20,32 @@ class Outcome(Enum):
         "the density seems improper: a direction has no scale; give it a (stronger) prior",
         "if the prior is proper, try initial_variance= of the parameters' size",
     )
+    OUTSIDE = (
+        "{share} of the Gaussian's mass lies where the density is zero{where}, so that no Gaussian has a finite bound",
+        "constrain the parameter (Parameters with Positive(), Interval() or another transform)",
+    )
+    INCONSISTENT = (
+        "the same draw had another value, {nats:.2g} nats away, in the company of other draws",
+        "each value must depend on its own row of the draws only",
+    )
+    DISAGREE = (
+        "values and gradients contradict each other: {where}",
+        "check the gradient, and that it belongs to the same function and prior",
+    )
+    UNSETTLED = ("the tails of {where} could not be settled", f"try {ELSEWHERE}")
     NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
     CALLBACK = ("stopped by the callback", "")
     INTERRUPTED = ("interrupted", "")
     BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")
+
+
+class Check(NamedTuple):
+    """An attempt to refute a result."""
+
+    name: str
+    passed: bool
+    found: str
+    """What came of it, in a few words."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.auto.trial import Trial
+from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Family, Full
@@ -37,8 +38,8 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Archive, Ascent, Control, Ending, Evolution, Frame, Generation, Leap, Line, Point, SearchState, Snapshot,
-    Starts, State, Surface, Standing, Window,
+    Archive, Ascent, Check, Control, Ending, Evolution, Frame, Generation, Leap, Line, Point, SearchState, Snapshot,
+    Starts, State, Surface, Standing, Trial, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""

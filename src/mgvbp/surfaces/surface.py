@@ -58,8 +58,8 @@ class Surface:
     """Factor on the noise for a certificate; 1 unless kriging states much less noise than least squares."""
     ridge: bool = False
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
-    clipped: bool = False
-    """Whether low values were raised to a floor: good for a direction, not for a certificate."""
+    floor: float = -math.inf
+    """Lower values were raised to this one: good for a direction, not for a certificate."""
 
     @property
     def cautious(self) -> Surface:
@@ -71,6 +71,11 @@ class Surface:
             noise_sd=self.caution * self.noise_sd,
             caution=1.0,
         )
+
+    @property
+    def clipped(self) -> bool:
+        """Whether low values were raised to a floor."""
+        return self.floor > -math.inf
 
     @property
     def poor(self) -> bool:

@@ -1,0 +1,226 @@
+r"""The prosecutor: evaluations that try to refute a result before it is certified.
+
+Draws from q seldom show what lies beyond three standard deviations, and a surface that was fitted to them knows nothing
+of it. A trial asks for a few more evaluations, which no decision has depended on:
+
+- *A draw again, twice.* If the two values differ, the function is random. If they agree with each other but not with
+  the value that the draw had before, values depend on the other draws of a batch.
+- *Draws without a finite value again.* If one of them fails twice more, q has mass where the density is zero, and then
+  the lower bound of every Gaussian is −∞.
+- *The tails.* On the axis of a parameter i lie the points :math:`\mu + t\,\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, at
+  which q is largest for a given value of the parameter. At t = ±5 the density is compared with the surface. A large
+  difference makes the axis a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider along this
+  axis (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
+- *Far away.* From t to 3t the logarithm of a proper density falls by more than log 3. It is looked at from 5 to 15
+  standard deviations and, where it falls much less than that of a Gaussian, from 15 to 45.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from mgvbp.auto import constants
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.gradient_regression import quadratic
+from mgvbp.surfaces.surface import Surface
+
+NEAR, FAR, FARTHER = 5.0, 15.0, 45.0
+"""Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 6e-7."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What has been asked about ``q``, and what is known of it."""
+
+    q: Gaussian
+    rows: NDArray[np.intp]
+    """Draws of the archive to evaluate again, all of them twice; the first may have a value, the others have none."""
+    axes: NDArray[np.intp]
+    """The parameter on whose axis each probe lies, (m,)."""
+    steps: Array
+    """Signed distance of each probe from the mean of q, in standard deviations, (m,)."""
+    values: Array
+    """The log density at the probes, (m,); nan where it is not known."""
+    hearing: int = 1
+    """The first hearing or the second, after which nothing more is asked."""
+
+    @property
+    def probes(self) -> Array:
+        """The points on the axes, (m, d)."""
+        return self.q.mean + self.steps[:, None] * displacements(self.q, self.axes)
+
+    @property
+    def near(self) -> NDArray[np.bool_]:
+        """Marks the probes that are compared with the surface, (m,)."""
+        return np.abs(self.steps) == NEAR
+
+    def points(self, archive: Archive) -> Array:
+        """The points to evaluate now, (n, d): draws of the archive, then the probes without a value."""
+        return np.concatenate([archive.theta[np.tile(self.rows, 2)], self.probes[np.isnan(self.values)]])
+
+    def told(self, evaluated: Array) -> Trial:
+        """The trial with the log densities (n,) at its points; a probe that fails at the second hearing has none."""
+        values = self.values.copy()
+        values[np.isnan(values)] = evaluated[2 * len(self.rows) :]
+        if self.hearing == 2:
+            values[np.isnan(values)] = -np.inf
+        return replace(self, values=values)
+
+    def adjourned(self) -> Trial | None:
+        """The second hearing: near probes that failed once more, and points farther out where the tails are heavy."""
+        heavy = _too_flat(self, NEAR, FAR, constants.HEAVY_TAIL)
+        lost = np.isnan(self.values)
+        if self.hearing == 2 or not (len(heavy) or (lost & self.near).any()):
+            return None
+        return Trial(
+            q=self.q,
+            rows=np.empty(0, dtype=np.intp),
+            axes=np.concatenate([self.axes, self.axes[heavy]]),
+            steps=np.concatenate([self.steps, np.sign(self.steps[heavy]) * FARTHER]),
+            values=np.concatenate([np.where(lost & ~self.near, -np.inf, self.values), np.full(len(heavy), np.nan)]),
+            hearing=2,
+        )
+
+
+class Verdict(NamedTuple):
+    """What speaks against a result; nothing does if no field is set."""
+
+    inconsistent: float = 0.0
+    """Nats by which the value of a draw changed in the company of other draws."""
+    noise: float = 0.0
+    """Nats by which two values of the same draw differ."""
+    outside: tuple[int, float] | None = None
+    """A parameter and a value of it at which the density is zero; the parameter is −1 if none stands out."""
+    improper: int | None = None
+    """A parameter on whose axis the density does not fall."""
+    suspects: tuple[tuple[int, int], ...] = ()
+    """Parameters whose tails the surface does not predict, the worst first, and how many witnesses each needs."""
+
+
+def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, random: bool) -> Trial:
+    """The trial of ``q`` on these axes; nothing is evaluated twice if the function is known to be ``random``."""
+    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
+    distance, finite = np.einsum("nd,nd->n", eps, eps), np.isfinite(archive.values)
+    lost = np.flatnonzero(~finite & (distance < (math.sqrt(q.dim) + NEAR) ** 2))
+    lost = lost[np.argsort(distance[lost])][: constants.MOST_REPEATED]
+    central = [] if random else [int(np.argmin(np.where(finite, distance, np.inf)))]
+    steps = np.tile([-NEAR, NEAR, -FAR, FAR], len(axes))
+    return Trial(
+        q=q,
+        rows=np.array([*central, *lost], dtype=np.intp),
+        axes=np.repeat(axes, 4),
+        steps=steps,
+        values=np.full(len(steps), np.nan),
+    )
+
+
+def displacements(q: Gaussian, axes: NDArray[np.intp]) -> Array:
+    r"""One standard deviation along the axes of some parameters, :math:`\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, (k, d)."""
+    unit = np.zeros((len(axes), q.dim))
+    unit[np.arange(len(axes)), axes] = 1.0
+    frame = q.family.solve(q.factor, unit)
+    return q.family.from_frame(q.factor, frame / np.linalg.norm(frame, axis=1, keepdims=True))
+
+
+def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
+    """What the draws that were evaluated again say; ``evaluated`` (n,) has the log densities at `Trial.points`."""
+    first, second = evaluated[: 2 * len(trial.rows)].reshape(2, -1)
+    for a, b, before in zip(first, second, archive.values[trial.rows], strict=True):
+        same = constants.SAME_VALUE + constants.ROUNDING * abs(before)
+        if before == -math.inf:
+            if not (math.isfinite(a) or math.isfinite(b)):
+                return Verdict(outside=_boundary(archive, trial.q))
+        elif not (math.isfinite(a) or math.isfinite(b)):
+            return Verdict(inconsistent=math.inf)
+        elif abs(a - b) > same:
+            return Verdict(noise=float(abs(a - b)))
+        elif abs(a - before) > same:
+            return Verdict(inconsistent=float(abs(a - before)))
+    return Verdict()
+
+
+def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdict:
+    """What the probes of a trial, all of which have values, say about a surface at its q or near it."""
+    if (zero := trial.near & (trial.values == -np.inf)).any():
+        k = int(np.flatnonzero(zero)[0])
+        axis = int(trial.axes[k])
+        return Verdict(outside=(axis, float(trial.q.mean[axis] + trial.steps[k] * trial.q.std[axis])))
+    if flat := _too_flat(trial, FAR, FARTHER):
+        return Verdict(improper=int(trial.axes[flat[0]]))
+    return Verdict(suspects=_suspects(trial, archive, surface, tol))
+
+
+def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list[int]:
+    """Probes at ``end`` where the density has fallen from ``start`` by less than ``least`` nats, or than log 3."""
+    pairs = zip(trial.axes.tolist(), trial.steps.tolist(), strict=True)
+    known = {pair: k for k, pair in enumerate(pairs)}
+    least = max(least, constants.SLOWEST_FALL * math.log(end / start))
+    nearer = {k: known[axis, math.copysign(start, step)] for (axis, step), k in known.items() if abs(step) == end}
+    return [k for k, before in nearer.items() if trial.values[before] - trial.values[k] < least]
+
+
+def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> tuple[tuple[int, int], ...]:
+    """The axes on which the surface misses the density at near probes by more than it may, unless draws show that."""
+    q, near = surface.q, np.flatnonzero(trial.near)
+    finite = np.isfinite(archive.values)
+    standardised = ((archive.theta - q.mean) / q.std)[finite]
+    shown = np.abs(archive.values[finite] - _predicted(surface, archive.theta[finite])) > constants.SHOWN
+    missed = np.abs(trial.values[near] - _predicted(surface, trial.probes[near]))
+    limit = max(tol * constants.TAIL_NATS, constants.TAIL_GROWTH * surface.rest)
+    lacking: dict[int, float] = {}
+    for k, distance in zip(near, missed, strict=True):
+        axis = int(trial.axes[k])
+        beyond = np.sign(trial.steps[k]) * standardised[:, axis] > constants.TAIL
+        lacks = constants.WITNESSES * (distance / limit) ** 0.25 - np.count_nonzero(beyond & shown)
+        if distance > limit and lacks > 0.0:
+            lacking[axis] = max(float(lacks), lacking.get(axis, 0.0))
+    worst = sorted(lacking, key=lambda axis: -lacking[axis])[: constants.MOST_SUSPECTS]
+    return tuple((axis, math.ceil(lacking[axis] / constants.REACHING)) for axis in worst)
+
+
+def _predicted(surface: Surface, theta: Array) -> Array:
+    """The log density at some points (n, d) according to the quadratic part of a surface."""
+    q = surface.q
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    return surface.lower_bound + quadratic(eps, surface.g, surface.G) + q.log_density_in_frame(eps)
+
+
+def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
+    """The parameter, and its value, that best separates draws with a finite value from those without."""
+    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
+    inside = np.einsum("nd,nd->n", eps, eps) < (math.sqrt(q.dim) + NEAR) ** 2
+    theta, finite = archive.theta[inside], np.isfinite(archive.values[inside])
+    for axis in range(q.dim):
+        some, others = theta[finite, axis], theta[~finite, axis]
+        for sign in (1.0, -1.0):
+            if (sign * others).max() < (sign * some).min():
+                return axis, float(0.5 * sign * ((sign * others).max() + (sign * some).min()))
+    return -1, 0.0
+
+
+def widened(q: Gaussian, axis: int) -> Gaussian:
+    r"""``q`` with `constants.WIDER` times the standard deviation along the axis of a parameter.
+
+    What remains of θ once the parameter's axis is taken out keeps its distribution: in the precision only the entry
+    :math:`P_{ii}` changes, by :math:`-(1 - s^{-2}) / \Sigma_{ii}`.
+    """
+    precision = q.precision
+    precision[axis, axis] -= (1.0 - constants.WIDER**-2) / q.std[axis] ** 2
+    return Gaussian.from_factor(q.mean, q.family.factor(precision=precision), q.family)
+
+
+def witnesses(q: Gaussian, axis: int, count: int, rng: np.random.Generator) -> Array:
+    """Draws (count, d) from `widened`, stratified along the axis so that they reach into both tails."""
+    theta = q.sample(count, rng)
+    levels = (np.arange(count) + rng.uniform(size=count)) / count
+    now = (theta[:, axis] - q.mean[axis]) / q.std[axis]
+    moved = constants.WIDER * ndtri(levels) - now
+    return np.asarray(theta + moved[:, None] * displacements(q, np.array([axis])))
