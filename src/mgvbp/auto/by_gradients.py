@@ -12,6 +12,7 @@ r"""The search by gradients: climb, see the curvature, then leap, refine and ver
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,17 +22,18 @@ from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Point
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap
-from mgvbp.auto.rules import Rules
+from mgvbp.auto.rules import Rules, refuted
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError
-from mgvbp.families import Family
+from mgvbp.families import Diagonal, Family, Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
+from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.gradient_surface import fit_gradients
-from mgvbp.surfaces.surface import Surface
+from mgvbp.surfaces.surface import Surface, fit_surface
 
 
 class ByGradients(Rules):
@@ -43,8 +45,10 @@ class ByGradients(Rules):
     needs_gradients = True
     first_phase = Phase.ASCENT
 
-    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
-        super().__init__(family, prior, tol)
+    def __init__(
+        self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(family, prior, tol, labels)
         count = self.dim + 1
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
@@ -119,6 +123,32 @@ class ByGradients(Rules):
 
     def _num_fresh(self, rest: float) -> int:
         return max(20, self.dim + 1) if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+
+    def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        if (axis := self._contradicted(state, surface)) is not None:
+            where = f"most along {self._name(axis)}"
+            return refuted(state, "gradients", Outcome.DISAGREE, where=where)
+        return super()._charged(state, surface)
+
+    def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
+        agree = Check("gradients", passed=True, found="the values agree with them")
+        return (*super()._checks(state, surface), agree)
+
+    def _contradicted(self, state: SearchState, surface: Surface) -> int | None:
+        """The parameter in which the values contradict the gradients most; None if they agree.
+
+        The quadratic that the gradients imply is taken from the values. What is left must have no quadratic part, but
+        for the noise of both.
+        """
+        view = state.archive.view(surface.q)
+        left = state.archive.values - quadratic(view.eps, surface.g, surface.G)
+        basis: Family = Full(self.dim)
+        if constants.CERTIFYING * basis.num_monomials > view.size:
+            basis = Diagonal(self.dim)
+        rest = fit_surface(view, basis, left, math.inf)
+        if rest is None or rest.gap < self.tol + constants.CONTRADICTION * (rest.noise + surface.noise):
+            return None
+        return int(np.argmax(0.5 * np.square(rest.g) + np.square(rest.G).sum(axis=1)))
 
     def _axes(self, state: SearchState) -> NDArray[np.intp]:
         """Some parameters: all of them would cost more evaluations than the search itself if there are many."""

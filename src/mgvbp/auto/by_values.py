@@ -9,6 +9,7 @@ r"""The search by values alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,6 @@ from mgvbp.problem.problem import Prior, checked_values, log_prior
 from mgvbp.surfaces.archive import Archive, View, equal_view
 from mgvbp.surfaces.surface import Surface, fit_surface
 
-
 FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
 """Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; the lowest first."""
 
@@ -39,8 +39,10 @@ class ByValues(Rules):
     needs_gradients = False
     first_phase = Phase.SURVEY
 
-    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
-        super().__init__(family, prior, tol)
+    def __init__(
+        self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(family, prior, tol, labels)
         full = Full(self.dim)
         self._basis = full if full.num_monomials <= constants.FULL_QUADRATIC else family
         count = self._basis.num_monomials
@@ -51,7 +53,10 @@ class ByValues(Rules):
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)
-        return self._proposal(state).sample(count, rng)
+        theta = self._proposal(state).sample(count, rng)
+        if state.iteration == 0 and not (state.deterministic or state.archive.noise):
+            theta[-constants.COPIES :] = theta[0]  # do they have the same value?
+        return theta
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
         if gradients is not None:
@@ -76,6 +81,8 @@ class ByValues(Rules):
         told = self._counted(state, len(theta))
         if isinstance(state.far, Evolution):
             return self._evolved(told, state.far, theta, values, self._generator(state))
+        if state.iteration == 0 and not (state.deterministic or archive.noise):
+            archive = replace(archive, noise=_spread(values[[0, *range(-constants.COPIES, 0)]]))
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
     def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:
@@ -85,7 +92,7 @@ class ByValues(Rules):
         is down. The lowest floor is used at which the surface predicts the values, or shows more than its noise.
         """
         values, tol = archive.values, self.tol
-        surface = fit_surface(view, self._basis, values, tol) if floor is None else None
+        surface = fit_surface(view, self._basis, values, tol, archive.noise) if floor is None else None
         if surface is not None and not surface.poor:
             return surface
         depth = 0.5 * self.dim + 1.0
@@ -93,7 +100,7 @@ class ByValues(Rules):
         chosen = None
         for lowest in floors:
             raised = np.where(values > -np.inf, np.maximum(values, lowest), -np.inf)
-            found = fit_surface(view, self._basis, raised, math.inf)
+            found = fit_surface(view, self._basis, raised, math.inf, archive.noise)
             if found is None:
                 continue
             chosen = replace(found, floor=float(lowest))
@@ -172,7 +179,7 @@ class ByValues(Rules):
             q = predictable
         else:
             return replace(state, far=evolution)
-        archive = Archive.empty(self.dim)
+        archive = Archive.empty(self.dim, state.archive.noise)
         for generation in evolution.last(2 * self.least):
             archive = archive.add(*generation)
         return self._begun_anew(replace(state, far=None, archive=archive), q)
@@ -189,3 +196,11 @@ class ByValues(Rules):
         q = moments(theta, self.family)
         surface = fit_surface(equal_view(q, theta), self._basis, values, math.inf)
         return q if surface is not None and not surface.poor else None
+
+
+def _spread(values: Array) -> float:
+    """The standard deviation of values of the same draw; 0 if they are equal but for round-off, or not finite."""
+    if not np.isfinite(values).all():
+        return 0.0
+    same = constants.SAME_VALUE + constants.ROUNDING * np.abs(values).max()
+    return float(values.std(ddof=1)) if np.ptp(values) > same else 0.0

@@ -74,7 +74,18 @@ FAR_FROM_GAUSSIAN = 0.3
 then before a result is believed."""
 STILL_SEEN = 0.8
 """A verification made before polishing still counts if polishing leaves more than this share of effective draws."""
-MOST_LEAPS = 12
+POLISHED_GAP = 0.001
+"""Polishing ends at a surface that promises less than this share of the least gain of a leap: on a curved ridge the
+bound may rise by a hundred times what a surface promises."""
+POLISHED_GAIN = 0.01
+"""Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
+SHIFT, CHANGE = 0.3, 0.7
+"""To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed by
+a factor of at most exp(0.7) either way."""
+DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.3
+"""From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
+effective draws is left."""
+MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
 """Draws, summed over the leaps of one polishing, that its surfaces may be fitted to: a surface of very many draws
@@ -88,6 +99,8 @@ POLISHED_SHARE = 0.5
 
 MOST_TRIALS = 8
 """How often a result, and those that replace it, may be tried before the search gives up."""
+COPIES = 2
+"""Copies of the first draw among those of the first survey by values: they show whether the function is random."""
 MOST_REPEATED = 3
 """Draws without a finite value that are evaluated twice more."""
 SAME_VALUE = 0.01
@@ -119,6 +132,9 @@ four standard deviations on either side."""
 MOVED = 0.3
 """A trial still counts for a Gaussian whose means and logarithms of standard deviations differ by less than this, in
 standard deviations."""
+CONTRADICTION = 10.0
+"""Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
+the noise of both (and the tolerance)."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

@@ -59,6 +59,7 @@ class Auto:
         max_evaluations: int | None = None,
         starts: int | ArrayLike = 1,
         gradients: bool | None = None,
+        noise: float | None = None,
         rng: int | np.random.Generator | tuple[int, ...] = 0,
     ) -> Search:
         """Begin an ask/tell run.
@@ -77,6 +78,8 @@ class Auto:
         gradients : bool, optional
             Whether ``tell(values, gradients)`` is given the gradients too. By default it is if ``target`` is a
             `Problem` that has them.
+        noise : float, optional
+            As for `fit`.
         rng : int or numpy.random.Generator
 
         Examples
@@ -92,10 +95,12 @@ class Auto:
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
         by = ByGradients if (uses_gradient(target) if gradients is None else gradients) else ByValues
-        rules = by(family, prior, self.tol)
+        rules = by(family, prior, self.tol, getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
         means = start_means(starts, first, prior, key)
+        if noise is not None and (noise := float(as_floats(noise, "noise"))) < 0.0:
+            raise InvalidInputError(f"noise must be a standard deviation in nats, at least 0; got {noise:g}")
         budget = rules.most * len(means)
         if max_evaluations is not None:
             budget = positive_integer(max_evaluations, "max_evaluations", least=2)
@@ -105,6 +110,7 @@ class Auto:
                 first if mean is first.mean else Gaussian.from_factor(mean, factor, family),
                 key if single else (*key, k),
                 budget,
+                noise,
             )
             for k, mean in enumerate(means)
         ]

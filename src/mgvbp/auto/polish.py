@@ -11,19 +11,31 @@ least. All surfaces come from the same draws, so that their bounds can be compar
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from mgvbp.auto import constants
-from mgvbp.auto.leap import step
+from mgvbp.auto.leap import propose, step
 from mgvbp.core.linalg import Array
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.surface import Surface
 
+Look = Callable[[Gaussian], Surface | None]
 
-def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: float) -> Surface:
-    """The surface with the best bound that accelerated leaps reach.
+
+class Polished(NamedTuple):
+    """Where accelerated leaps have led."""
+
+    surface: Surface
+    """The surface with the best bound."""
+    arrived: bool
+    """Whether it is the optimum of these draws; otherwise the leaps led to where the draws say little."""
+
+
+def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
+    """Follow the surfaces of the draws at hand to the optimum of the bound that they show.
 
     Parameters
     ----------
@@ -33,13 +45,17 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
         Fits the surface at a Gaussian, from the same draws; returns None if they do not determine one.
     least : float
         The leaps end at a surface that promises a gain of fewer nats than this.
+    tol : float
+        Nats that matter: if all leaps together gain far less, the optimum of these draws is reached.
     """
     start = best = current = surface
     points: list[Array] = []
     images: list[Array] = []
     for _ in range(min(constants.MOST_LEAPS, max(2, constants.MOST_POLISHED // surface.num_draws))):
+        if current.gap < least:
+            return Polished(best, True)
         target = step(current, 1.0)
-        if target is None or current.gap < 1e-3 * least:
+        if target is None:
             break
         points.append(_coordinates(start.q, current.q))
         images.append(_coordinates(start.q, target))
@@ -51,7 +67,42 @@ def polish(surface: Surface, look: Callable[[Gaussian], Surface | None], least: 
         current = following
         if current.lower_bound > best.lower_bound:
             best = current
-    return best
+    arrived = best.gap < least or best.lower_bound - start.lower_bound < constants.POLISHED_GAIN * tol
+    return Polished(best, arrived)
+
+
+def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator) -> Surface | None:
+    """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
+
+    At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
+    random they lead away, and from one moved near a maximum they lead back.
+    """
+    for moved in _moved(surface.q, rng):
+        current = look(moved)
+        for _ in range(constants.MOST_DEPARTURES):
+            if current is None or current.clipped or current.size < constants.DEPARTED_SHARE * surface.size:
+                break
+            if current.lower_bound > surface.lower_bound + tol:
+                return current
+            leap = propose(current, constants.DEPARTURE, extrapolate=False)
+            current = None if leap is None else look(leap.q)
+    return None
+
+
+def _moved(q: Gaussian, rng: np.random.Generator) -> list[Gaussian]:
+    """Two Gaussians, in opposite directions from q: the mean moves and the logarithm of the precision changes."""
+    shift, change = rng.standard_normal(q.dim), rng.standard_normal((q.dim, q.dim))
+    shift *= constants.SHIFT / np.linalg.norm(shift)
+    values, U = np.linalg.eigh(np.where(q.family.mask, change + change.T, 0.0))
+    values *= constants.CHANGE / np.abs(values).max()
+    found = []
+    for sign in (1.0, -1.0):
+        precision = (U * np.exp(sign * values)) @ U.T
+        factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(precision)))
+        found.append(
+            Gaussian.from_factor(q.mean + q.family.from_frame(q.factor, sign * shift), factor, q.family)
+        )
+    return found
 
 
 def _mixed(points: list[Array], images: list[Array]) -> Array:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -26,11 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
-from mgvbp.auto.polish import polish
+from mgvbp.auto.polish import Look, higher, polish
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial import Trial, Verdict, same_values, summoned, tails, widened, witnesses
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info
@@ -49,6 +50,8 @@ class Rules(ABC):
         Its log density is added to the values that the search is told.
     tol : float
         How many nats below the optimum are good enough.
+    labels : sequence of str, optional
+        What a sentence calls the parameters.
     """
 
     needs_gradients: ClassVar[bool]
@@ -65,17 +68,23 @@ class Rules(ABC):
     most: int
     """Default of the largest number of evaluations."""
 
-    def __init__(self, family: Family, prior: Prior | None, tol: float) -> None:
+    def __init__(
+        self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
+    ) -> None:
         self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
+        self._labels = labels
         self.first_radius = constants.FIRST_RADIUS * self.dim + 1.0
 
-    def start(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> SearchState:
-        """Begin at ``q``."""
+    def start(
+        self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
+    ) -> SearchState:
+        """Begin at ``q``; ``noise`` is the standard deviation of the noise in the values, if it is known."""
         return SearchState(
             key=key,
             first=q,
             q=q,
-            archive=Archive.empty(self.dim),
+            archive=Archive.empty(self.dim, noise or 0.0),
+            deterministic=noise == 0.0,
             phase=self.first_phase,
             radius=self.first_radius,
             target_size=float(self.least),
@@ -110,7 +119,7 @@ class Rules(ABC):
             lower_bound=decided.lower_bound,
             gap=decided.gap,
             step_size=decided.leap.beta if decided.leap else 0.0,
-            dropped=len(theta) - int(np.count_nonzero(finite)),
+            dropped=0 if state.phase is Phase.TRIAL else len(theta) - int(np.count_nonzero(finite)),
             reductions=0,
             noise=decided.gap_se,
             radius=decided.radius,
@@ -254,7 +263,12 @@ class Rules(ABC):
         if surface.rest < constants.FAR_FROM_GAUSSIAN:
             state = replace(state, stretch=1.0)
         elif surface.noise * left < self.tol and not unknown:
-            state, surface, leap = self._polished(state, surface, leap)
+            polished = self._polished(state, surface, leap)
+            if polished is None:
+                return self._escaped(state)
+            state, surface, leap, arrived = polished
+            if not arrived:
+                return _refined(replace(state, verified=False), max(self.least, surface.size) * 1.1)
         uncertain = math.inf if unknown else state.stretch * (surface.noise + 0.5 * surface.noise_sd)
         after = uncertain * left
         if uncertain < self.tol and state.verified:
@@ -268,19 +282,22 @@ class Rules(ABC):
 
     def _polished(
         self, state: SearchState, surface: Surface, leap: Leap
-    ) -> tuple[SearchState, Surface, Leap]:
+    ) -> tuple[SearchState, Surface, Leap, bool] | None:
         """Follow the surfaces of these draws to their own optimum, where the target is far from Gaussian.
 
         For a Gaussian target polishing gains what a leap promises. For others the ratio of the two gains says how
         much more the errors of the gradient cost than the surface states. If the noise is more than the promise,
         the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more.
+
+        Returns the state, its surface, the leap from there, and whether the optimum of these draws was reached.
         """
         archive = state.archive
-        best = polish(surface, lambda q: self._fit(archive, archive.view(q)), self.least_gain * self.tol)
+        least = constants.POLISHED_GAP * self.least_gain * self.tol
+        best, arrived = polish(surface, self._look(archive), least, self.tol)
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
-            return state, surface, leap
+            return None
         gained = best.lower_bound - surface.lower_bound
         polished = replace(
             state,
@@ -289,7 +306,7 @@ class Rules(ABC):
             q=best.q,
             surface=best,
         )
-        return polished, best, last
+        return polished, best, last, arrived
 
     # --- the trial --------------------------------------------------------------------------------
 
@@ -299,9 +316,19 @@ class Rules(ABC):
         if trial is not None and _near(state.q, trial.q):
             return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
         if state.charges == constants.MOST_TRIALS:
-            return self._unsettled(state, "the parameters")
-        trial = summoned(state.archive, state.q, self._axes(state), random=state.noise > 0.0)
+            return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
+        if surface.rest > constants.FAR_FROM_GAUSSIAN:
+            look = self._look(state.archive)
+            if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
+                return _refined(replace(state, q=better.q, surface=better, verified=False), better.size)
+        trial = summoned(
+            state.archive, state.q, self._axes(state), repeat=not (state.deterministic or state.archive.noise)
+        )
         return self._asked(replace(state, charges=state.charges + 1), trial)
+
+    def _look(self, archive: Archive) -> Look:
+        """Fits surfaces to the draws of an archive."""
+        return lambda q: self._fit(archive, archive.view(q))
 
     def _axes(self, state: SearchState) -> NDArray[np.intp]:
         """The parameters whose tails are looked at."""
@@ -327,19 +354,20 @@ class Rules(ABC):
         surface = state.surface
         assert surface is not None
         if verdict.inconsistent:
-            return replace(state, ending=Ending.of(Outcome.INCONSISTENT, nats=verdict.inconsistent))
+            return refuted(state, "the same values again", Outcome.INCONSISTENT, nats=verdict.inconsistent)
         if verdict.outside is not None:
             axis, value = verdict.outside
             where = f" (where {self._name(axis)} is {value:.3g}, for one)" if axis >= 0 else ""
             share = _share_outside(state.archive, state.q)
-            return replace(state, ending=Ending.of(Outcome.OUTSIDE, share=share, where=where))
+            return refuted(state, "tails", Outcome.OUTSIDE, share=share, where=where)
         if verdict.improper is not None:
-            return replace(state, ending=Ending.of(Outcome.IMPROPER))
+            return refuted(state, "tails", Outcome.FLAT, where=self._name(verdict.improper))
         if verdict.noise:
-            return _refined(replace(state, noise=verdict.noise, trial=None), surface.size)
+            archive = replace(state.archive, noise=verdict.noise)
+            return _refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
         if verdict.suspects:
             if state.charges == constants.MOST_TRIALS:
-                return self._unsettled(state, self._name(verdict.suspects[0][0]))
+                return refuted(state, "tails", Outcome.UNSETTLED, where=self._name(verdict.suspects[0][0]))
             return replace(
                 state,
                 phase=Phase.WITNESS,
@@ -348,14 +376,36 @@ class Rules(ABC):
                 charges=state.charges + 1,
             )
         leap = propose(surface, state.radius, extrapolate=False)
-        return self._escaped(state) if leap is None else self._certified(state, surface, leap)
+        if leap is None:
+            return self._escaped(state)
+        return self._certified(replace(state, checks=self._checks(state, surface)), surface, leap)
 
-    def _unsettled(self, state: SearchState, where: str) -> SearchState:
-        return replace(state, ending=Ending.of(Outcome.UNSETTLED, where=where))
+    def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
+        """What tried to refute a result that stands."""
+        trial, archive = state.trial, state.archive
+        assert trial is not None
+        repeated = "a draw had the same value again"
+        if archive.noise:
+            repeated = (
+                f"the values have noise, of about {archive.noise:.2g} nats, which the gap takes into account"
+            )
+        elif state.deterministic:
+            repeated = "not tried: noise=0 was given"
+        moved = "not tried: the posterior is nearly Gaussian"
+        if surface.rest > constants.FAR_FROM_GAUSSIAN:
+            moved = "from Gaussians nearby the lower bound leads back to this one, or to none better"
+        probes = f"{len(trial.steps)} points 5 to {np.abs(trial.steps).max():.0f} standard deviations out"
+        return (
+            Check("the same values again", passed=True, found=repeated),
+            Check(
+                "tails", passed=True, found=f"{probes} hold no surprise, or draws have shown what is there"
+            ),
+            Check("a better Gaussian nearby", passed=True, found=moved),
+        )
 
     def _name(self, axis: int) -> str:
         """What a sentence calls a parameter."""
-        return f"theta[{axis}]"
+        return f"theta[{axis}]" if self._labels is None else self._labels[axis]
 
     def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
         """The state with witnesses: each axis has its own Gaussian."""
@@ -363,7 +413,9 @@ class Rules(ABC):
         for axis, count in state.suspects:
             rows, start = slice(start, start + count), start + count
             if len(theta[rows]):
-                archive = archive.add(widened(state.q, axis), theta[rows], *(part[rows] for part in evaluated))
+                archive = archive.add(
+                    widened(state.q, axis), theta[rows], *(part[rows] for part in evaluated)
+                )
         size = archive.view(state.q).size
         return _refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
 
@@ -394,6 +446,12 @@ class Rules(ABC):
         return self._surveying(
             replace(state, q=q, surface=None, leap=None, radius=self.first_radius, failures=0, fills=0)
         )
+
+
+def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object) -> SearchState:
+    """End the search because a check has failed."""
+    ending = Ending.of(outcome, **measured)
+    return replace(state, ending=ending, checks=(Check(name, passed=False, found=ending.sentence),))
 
 
 def _near(q: Gaussian, other: Gaussian) -> bool:

@@ -171,6 +171,11 @@ class Search:
         """Whether the result is certified."""
         return self.ending is not None and self.ending.outcome is Outcome.CERTIFIED
 
+    @property
+    def trying(self) -> bool:
+        """Whether the next draws try to refute a result: some of them lie far out, where the function may fail."""
+        return self.state.active.phase is Phase.TRIAL
+
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""
         return self._pending().copy()

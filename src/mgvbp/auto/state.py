@@ -79,14 +79,14 @@ class SearchState:
     """How often the search has looked for another region."""
     blurred: int = 0
     """Refinements in a row of a surface whose low values were raised."""
-    noise: float = 0.0
-    """Standard deviation, in nats, of the noise that repeated evaluations have shown; 0 if they agreed."""
     trial: Trial | None = None
     """The last trial of a result."""
     suspects: tuple[tuple[int, int], ...] = ()
     """Parameters along whose axes the next draws are witnesses, and how many each."""
     charges: int = 0
     """Trials so far, of this result or earlier ones."""
+    deterministic: bool = False
+    """Whether the values are known to have no noise."""
     checks: tuple[Check, ...] = ()
     """What tried to refute the result, and what came of it."""
     scale: float = 1.0

@@ -85,7 +85,9 @@ class Trial:
             rows=np.empty(0, dtype=np.intp),
             axes=np.concatenate([self.axes, self.axes[heavy]]),
             steps=np.concatenate([self.steps, np.sign(self.steps[heavy]) * FARTHER]),
-            values=np.concatenate([np.where(lost & ~self.near, -np.inf, self.values), np.full(len(heavy), np.nan)]),
+            values=np.concatenate(
+                [np.where(lost & ~self.near, -np.inf, self.values), np.full(len(heavy), np.nan)]
+            ),
             hearing=2,
         )
 
@@ -105,13 +107,13 @@ class Verdict(NamedTuple):
     """Parameters whose tails the surface does not predict, the worst first, and how many witnesses each needs."""
 
 
-def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, random: bool) -> Trial:
-    """The trial of ``q`` on these axes; nothing is evaluated twice if the function is known to be ``random``."""
+def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, repeat: bool) -> Trial:
+    """The trial of ``q`` on these axes; ``repeat`` says whether a draw with a value is evaluated again."""
     eps = q.family.to_frame(q.factor, archive.theta - q.mean)
     distance, finite = np.einsum("nd,nd->n", eps, eps), np.isfinite(archive.values)
     lost = np.flatnonzero(~finite & (distance < (math.sqrt(q.dim) + NEAR) ** 2))
     lost = lost[np.argsort(distance[lost])][: constants.MOST_REPEATED]
-    central = [] if random else [int(np.argmin(np.where(finite, distance, np.inf)))]
+    central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
     steps = np.tile([-NEAR, NEAR, -FAR, FAR], len(axes))
     return Trial(
         q=q,
@@ -163,7 +165,9 @@ def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> lis
     pairs = zip(trial.axes.tolist(), trial.steps.tolist(), strict=True)
     known = {pair: k for k, pair in enumerate(pairs)}
     least = max(least, constants.SLOWEST_FALL * math.log(end / start))
-    nearer = {k: known[axis, math.copysign(start, step)] for (axis, step), k in known.items() if abs(step) == end}
+    nearer = {
+        k: known[axis, math.copysign(start, step)] for (axis, step), k in known.items() if abs(step) == end
+    }
     return [k for k, before in nearer.items() if trial.values[before] - trial.values[k] < least]
 
 

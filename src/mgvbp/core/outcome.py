@@ -20,6 +20,10 @@ class Outcome(Enum):
         "the density seems improper: a direction has no scale; give it a (stronger) prior",
         "if the prior is proper, try initial_variance= of the parameters' size",
     )
+    FLAT = (
+        "the density seems improper: along the axis of {where} it does not fall far from the mean",
+        "give the parameter a (stronger) prior",
+    )
     OUTSIDE = (
         "{share} of the Gaussian's mass lies where the density is zero{where}, so that no Gaussian has a finite bound",
         "constrain the parameter (Parameters with Positive(), Interval() or another transform)",

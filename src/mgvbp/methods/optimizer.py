@@ -179,6 +179,11 @@ class Optimizer:
         """The current approximation, from which the next `ask` draws."""
         return Gaussian.from_factor(self.state.frame.mean, self.state.frame.factor, self.family)
 
+    @property
+    def trying(self) -> bool:
+        """Whether draws lie far out, where the function may fail: never."""
+        return False
+
     def ask(self) -> Array:
         """The draws to evaluate, (S, d); the same ones until `tell`."""
         return self._pending()[1].copy()

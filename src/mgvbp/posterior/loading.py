@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core.checks import positive_integer
+from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError, MgvbpError
 from mgvbp.families import BlockDiagonal, Family, resolve_family
@@ -73,6 +74,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             gap=_error(header["gap"], "gap"),
             gap_se=_error(header["gap_se"], "gap's error"),
             other_optima=_other_optima(header.get("other_optima")),
+            checks=[_check(check) for check in header.get("checks", [])],
             failures=_failures(header.get("failures", {})),
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
@@ -155,6 +157,13 @@ def _other_optima(bounds: Any) -> list[float] | None:
     if bounds is not None and not isinstance(bounds, list):
         raise FileFormatError(f"the other optima cannot be {str(bounds)[:100]}")
     return None if bounds is None else [_bound(bound) for bound in bounds]
+
+
+def _check(stored: Any) -> Check:
+    check = Check(**stored)
+    if not isinstance(check.passed, bool):
+        raise FileFormatError("a check does not say whether it passed")
+    return Check(_text(check.name), check.passed, _text(check.found))
 
 
 def _failures(stored: Any) -> dict[str, int]:

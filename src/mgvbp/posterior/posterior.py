@@ -11,6 +11,7 @@ import numpy as np
 
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
@@ -53,6 +54,10 @@ class Posterior(Gaussian):
         For a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first. It is
         empty if all starts agreed, and None if there was one start. If one of these bounds is not far lower than
         ``lower_bound``, `diagnose` says "distrust".
+    checks : tuple of Check
+        What tried to refute the certificate of ``auto``, and what came of it: each has a ``name``, ``passed`` and
+        ``found``, a sentence. Empty if there was nothing to refute: for the named methods, and for a run that ended
+        before it had a result.
     failures : dict of str to int
         For a fit with ``n_jobs`` or ``timeout``: the number of draws whose evaluation failed twice, by reason
         (``raised``, ``timed_out``, ``lost``), and the number ``workers_lost`` of workers whose draws or shards others
@@ -85,6 +90,7 @@ class Posterior(Gaussian):
         gap: float | None = None,
         gap_se: float | None = None,
         other_optima: Sequence[float] | None = None,
+        checks: Sequence[Check] = (),
         failures: Mapping[str, int] | None = None,
         parameters: NamedParameters | None = None,
         labels: Sequence[str] | None = None,
@@ -102,6 +108,7 @@ class Posterior(Gaussian):
         self.gap = gap
         self.gap_se = gap_se
         self.other_optima = None if other_optima is None else tuple(other_optima)
+        self.checks = tuple(checks)
         self.failures = dict(failures or {})
         self.parameters = parameters
         if parameters is not None:
@@ -260,6 +267,7 @@ class Posterior(Gaussian):
             "gap": self.gap,
             "gap_se": self.gap_se,
             "other_optima": self.other_optima,
+            "checks": [check._asdict() for check in self.checks],
             "failures": self.failures,
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
             "labels": self.labels,

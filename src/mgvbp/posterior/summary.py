@@ -44,6 +44,7 @@ def heading(posterior: Posterior) -> list[str]:
             else []
         ),
         f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}",
+        *checked(posterior),
         *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
         *(
             [f"the step was shortened in {reductions:,} iterations to stay positive definite"]
@@ -51,6 +52,12 @@ def heading(posterior: Posterior) -> list[str]:
             else []
         ),
     ]
+
+
+def checked(posterior: Posterior) -> list[str]:
+    """What tried to refute the certificate, in a line; a check that failed is the reason why the run ended."""
+    names = ", ".join(check.name for check in posterior.checks if check.passed)
+    return [f"tried to refute it: {names} (posterior.checks)"] if names else []
 
 
 def table_rows(posterior: Posterior) -> dict[str, Array]:

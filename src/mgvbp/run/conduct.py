@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import Auto, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Outcome
+from mgvbp.core.outcome import Check, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family
@@ -227,6 +227,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         found.gap,
         found.gap_se,
         search.state.other_optima,
+        found.checks,
     )
 
 
@@ -255,6 +256,7 @@ def _posterior(
     gap: float | None = None,
     gap_se: float | None = None,
     other_optima: tuple[float, ...] | None = None,
+    checks: tuple[Check, ...] = (),
 ) -> Posterior:
     trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
@@ -288,6 +290,7 @@ def _posterior(
         gap=gap,
         gap_se=gap_se,
         other_optima=other_optima,
+        checks=checks,
         failures=failures.counts,
         parameters=problem.parameters,
         log_density=log_density,

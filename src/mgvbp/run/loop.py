@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -47,6 +48,10 @@ class AskTell(Protocol):
     @property
     def gaussian(self) -> Gaussian:
         """The current approximation."""
+
+    @property
+    def trying(self) -> bool:
+        """Whether the draws of `ask` lie so far out that the function may fail there."""
 
     def ask(self) -> Array:
         """Draws to evaluate."""
@@ -186,7 +191,7 @@ def run(
             q = optimizer.gaussian
             theta = optimizer.ask()
             t = len(rows) + 1
-            evaluation = evaluate(t, theta)
+            evaluation = lenient(evaluate, t, theta) if optimizer.trying else evaluate(t, theta)
             evaluations += len(theta)
             info = optimizer.tell(*evaluation)
             finite += len(theta) - info.dropped
@@ -216,6 +221,27 @@ def run(
     assert standing is not None
     converged = standing.converged and ending is standing.ending
     return Run(standing.best, standing.lower_bound, trace_of(rows), ending, converged)
+
+
+def lenient(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:
+    """Evaluate draws at which the function may fail: warnings are not shown, and what raises has the value nan."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return evaluate(t, theta)
+        except Exception:  # whatever the user's function raises, for some draw or other
+            parts = [_attempted(evaluate, t, row[None]) for row in theta]
+        shapes = next((tuple(column.shape for column in part) for part in parts if part), ((1,),))
+        missing = tuple(np.full(shape, np.nan) for shape in shapes)
+        return tuple(np.concatenate(column) for column in zip(*(part or missing for part in parts), strict=True))
+
+
+def _attempted(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:
+    """What one draw evaluates to; empty if the function raises."""
+    try:
+        return evaluate(t, theta)
+    except Exception:
+        return ()
 
 
 def _ended(standing: Standing | None, rows: list[Row], limits: Limits) -> Ending | None:

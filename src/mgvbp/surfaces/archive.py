@@ -51,12 +51,14 @@ class Archive:
     """The gradients of the log density, (N, d), 0 where one is not finite; empty, (0, d), in a search by values."""
     groups: NDArray[np.intp]
     """Number of the group that each draw belongs to, (N,), ascending: a pair ±ε, not independent, is one group."""
+    noise: float = 0.0
+    """Standard deviation, in nats, of the noise in the values; 0 for a function that is not random."""
 
     @classmethod
-    def empty(cls, dim: int) -> Archive:
+    def empty(cls, dim: int, noise: float = 0.0) -> Archive:
         """An archive without draws."""
         rows = np.empty((0, dim))
-        return cls(rows, np.empty(0), np.empty(0), (), rows, np.empty(0, dtype=np.intp))
+        return cls(rows, np.empty(0), np.empty(0), (), rows, np.empty(0, dtype=np.intp), noise)
 
     def add(
         self,
@@ -90,6 +92,7 @@ class Archive:
             proposals=proposals,
             gradients=slopes,
             groups=np.concatenate([self.groups, first + np.arange(count) // (2 if paired else 1)]),
+            noise=self.noise,
         )
 
     def view(self, q: Gaussian) -> View:

@@ -55,6 +55,9 @@ GRADIENT_BELIEF = 0.25
 """A fit of polynomials to gradients states at least this share of the noise of the linear regression."""
 POOR_RESIDUAL = 3.0
 """A surface is not poor if its residuals have a standard deviation below this many nats (or √d, if that is more)."""
+JITTER = 5.0
+"""Residuals below this many times the noise in the values do not make a surface poor: three values of one draw, which
+show the noise, may show too little of it."""
 POOR_SHARE = 0.8
 """A surface with larger residuals is poor if it predicts less than this share of the variance."""
 POOR_NATS = 50.0

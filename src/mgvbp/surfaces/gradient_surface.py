@@ -116,7 +116,8 @@ class _Fit:
         # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for each pair of draws, which contribute δ, δG and δ', δG' to the errors
         gram = 0.5 * (estimate.errors @ solved[:, 1:]) + estimate.gram
         firsts = np.flatnonzero(draws.twins >= np.arange(len(gram)))
-        gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
+        if len(firsts) < len(gram):  # a pair counts as one draw
+            gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
         self.noise = float(gram.trace())
         self.noise_sd = math.sqrt(2.0 * float(np.vdot(gram, gram)))
 

@@ -58,6 +58,8 @@ class Surface:
     """Factor on the noise for a certificate; 1 unless kriging states much less noise than least squares."""
     ridge: bool = False
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
+    jitter: float = 0.0
+    """Standard deviation of the noise in the values, in nats."""
     floor: float = -math.inf
     """Lower values were raised to this one: good for a direction, not for a certificate."""
 
@@ -81,17 +83,18 @@ class Surface:
     def poor(self) -> bool:
         """Whether the surface misses much of the variance of h, or very many nats."""
         d = self.q.dim
-        if self.residual < max(constants.POOR_RESIDUAL, math.sqrt(d)) or self.r2 > 0.9999:
+        harmless = max(constants.POOR_RESIDUAL, math.sqrt(d), constants.JITTER * self.jitter)
+        if self.residual < harmless or self.r2 > 0.9999:
             return False
         return self.r2 < constants.POOR_SHARE or self.residual > constants.POOR_NATS * (0.5 * d + 1.0)
 
 
-def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface | None:
+def fit_surface(view: View, basis: Family, values: Array, tol: float, jitter: float = 0.0) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
     What a quadratic misses is modelled in several ways, and the fit with the least noise is used. Polynomials of
     higher degree are tried if there are enough draws. A smooth random function is tried if the noise keeps the gap
-    from being known to ``tol`` nats.
+    from being known to ``tol`` nats, unless the values have noise of standard deviation ``jitter``.
     """
     q = view.q
     keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
@@ -115,7 +118,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
     most = min(
         constants.KRIGE_DRAWS, constants.KRIGE_PLENTY * basis.num_monomials, constants.KRIGE_SHARE * effective
     )
-    if worthwhile and len(h) <= most:
+    if worthwhile and len(h) <= most and not jitter:
         enough = (
             len(h) > constants.ADAPT_ABOVE * basis.num_monomials
             and fits[0].variance > constants.ADAPT_REST**2
@@ -143,6 +146,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float) -> Surface
         noise=fit.noise,
         noise_sd=fit.noise_sd,
         caution=caution,
+        jitter=jitter,
         ridge=not q.family.mask.all() and on_a_ridge(fit.G, fit.variance, fit.noise),
     )
 
