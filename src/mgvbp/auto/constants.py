@@ -71,9 +71,14 @@ LEAST_GAIN_BY_GRADIENTS = 0.2
 """The same gain in a search by gradients."""
 FAR_FROM_GAUSSIAN = 0.3
 """A target is far from Gaussian if a quadratic misses this many nats of it (standard deviation). More draws are made
-then before a result is believed."""
+then before a result is believed, and a better Gaussian is looked for nearby."""
 STILL_SEEN = 0.8
 """A verification made before polishing still counts if polishing leaves more than this share of effective draws."""
+POLISH_ABOVE = 0.1
+"""The optimum of the draws at hand is looked for where a quadratic misses this many nats (standard deviation)."""
+TELLING = 0.1
+"""Smallest gain of a polishing, as a share of what its surface promised or of the noise, that says by how much the gap
+must be stretched."""
 POLISHED_GAP = 0.001
 """Polishing ends at a surface that promises less than this share of the least gain of a leap: on a curved ridge the
 bound may rise by a hundred times what a surface promises."""
@@ -107,9 +112,13 @@ SAME_VALUE = 0.01
 """Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
 ROUNDING = 3e-7
 """The same, as a share of the value: a function that computes in single precision rounds to 1.2e-7 of it."""
-HEAVY_TAIL = 30.0
+SUSPICIOUS_TAIL = 30.0
 """Nats from 5 to 15 standard deviations; where the density falls by less it is looked at farther out. The logarithm
 of a Gaussian falls by 100 nats."""
+HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 4.0
+"""Nats from 5 to 15 standard deviations; where the density falls by less, as with Student's tails and exponential ones,
+the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface states. At
+least so many effective draws are made then, and the gap is stretched by this factor."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
 TAIL_NATS = 1000.0

@@ -260,8 +260,8 @@ class Rules(ABC):
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
         left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
         unknown = surface.ridge or surface.clipped
-        if surface.rest < constants.FAR_FROM_GAUSSIAN:
-            state = replace(state, stretch=1.0)
+        if surface.rest < constants.POLISH_ABOVE:
+            state = replace(state, stretch=state.least_stretch)
         elif surface.noise * left < self.tol and not unknown:
             polished = self._polished(state, surface, leap)
             if polished is None:
@@ -287,7 +287,8 @@ class Rules(ABC):
 
         For a Gaussian target polishing gains what a leap promises. For others the ratio of the two gains says how
         much more the errors of the gradient cost than the surface states. If the noise is more than the promise,
-        the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more.
+        the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more. It stays as it was if polishing
+        hardly gains anything.
 
         Returns the state, its surface, the leap from there, and whether the optimum of these draws was reached.
         """
@@ -298,10 +299,11 @@ class Rules(ABC):
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
             return None
-        gained = best.lower_bound - surface.lower_bound
+        gained, promised = best.lower_bound - surface.lower_bound, max(surface.gap, surface.noise)
+        known = gained < constants.TELLING * promised  # q was at the optimum before: nothing new is learnt
         polished = replace(
             state,
-            stretch=max(1.0, gained / max(surface.gap, surface.noise)),
+            stretch=state.stretch if known else max(state.least_stretch, gained / promised),
             verified=state.verified and best.size > constants.STILL_SEEN * surface.size,
             q=best.q,
             surface=best,
@@ -375,6 +377,9 @@ class Rules(ABC):
                 want=sum(count for _, count in verdict.suspects),
                 charges=state.charges + 1,
             )
+        if verdict.heavy and state.least_stretch == 1.0:
+            wary = replace(state, least_stretch=constants.HEAVY_STRETCH, stretch=constants.HEAVY_STRETCH)
+            return _refined(wary, max(constants.HEAVY_DRAWS, surface.size))
         leap = propose(surface, state.radius, extrapolate=False)
         if leap is None:
             return self._escaped(state)

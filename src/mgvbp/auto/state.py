@@ -75,6 +75,8 @@ class SearchState:
     """Whether fresh draws for a verification have been made at q."""
     stretch: float = 1.0
     """Factor on the gap that the surface states; more than 1 only where the target is far from Gaussian."""
+    least_stretch: float = 1.0
+    """Smallest value of ``stretch``; more than 1 where the tails are heavy."""
     escapes: int = 0
     """How often the search has looked for another region."""
     blurred: int = 0

@@ -76,7 +76,7 @@ class Trial:
 
     def adjourned(self) -> Trial | None:
         """The second hearing: near probes that failed once more, and points farther out where the tails are heavy."""
-        heavy = _too_flat(self, NEAR, FAR, constants.HEAVY_TAIL)
+        heavy = _too_flat(self, NEAR, FAR, constants.SUSPICIOUS_TAIL)
         lost = np.isnan(self.values)
         if self.hearing == 2 or not (len(heavy) or (lost & self.near).any()):
             return None
@@ -105,6 +105,8 @@ class Verdict(NamedTuple):
     """A parameter on whose axis the density does not fall."""
     suspects: tuple[tuple[int, int], ...] = ()
     """Parameters whose tails the surface does not predict, the worst first, and how many witnesses each needs."""
+    heavy: bool = False
+    """Whether some tail is so heavy that few draws are not to be believed."""
 
 
 def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, repeat: bool) -> Trial:
@@ -157,7 +159,8 @@ def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdi
         return Verdict(outside=(axis, float(trial.q.mean[axis] + trial.steps[k] * trial.q.std[axis])))
     if flat := _too_flat(trial, FAR, FARTHER):
         return Verdict(improper=int(trial.axes[flat[0]]))
-    return Verdict(suspects=_suspects(trial, archive, surface, tol))
+    heavy = bool(_too_flat(trial, NEAR, FAR, constants.HEAVY_TAIL))
+    return Verdict(suspects=_suspects(trial, archive, surface, tol), heavy=heavy)
 
 
 def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list[int]:
