@@ -1,4 +1,4 @@
-"""What an adversary is: pieces in coordinates of their own, and what is done to the values or gradients before a fit sees them."""
+"""What an adversary is: pieces in coordinates of their own, and what is done to them before a fit sees them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ def references() -> dict[str, dict]:
 class Target:
     """The log density ``sum of pieces(x)`` with ``x = (θ - shift) mix``.
 
-    A lower bound under a Gaussian of θ needs the Gaussian's marginals in the coordinates of each piece only, and the best
-    Gaussian is the product of the best ones of the pieces: the expectation depends on the marginals, and independence
-    has the largest entropy.
+    A Gaussian's lower bound needs its marginals in the coordinates of each piece only, and the best Gaussian is the
+    product of those of the pieces: the expectation depends on the marginals, and independence has the largest entropy.
 
     Parameters
     ----------
@@ -144,13 +143,19 @@ best_of = functools.cache(best)
 TARGETS: dict[str, Target] = {}
 
 
-def add(kind: str, name: str, *pieces: Piece, mix=None, shift=None, **options) -> None:
-    """Register a target. ``mix`` is a matrix, scales of the coordinates, or the seed of a rotation."""
+def add(
+    kind: str, name: str, *parts: Piece | Callable[[np.ndarray], np.ndarray], mix=None, shift=0.0, **options
+):
+    """Register a target.
+
+    Parts that are plain functions are pieces in one dimension; ``mix`` is a matrix, the scales of the coordinates, or
+    the seed of a rotation.
+    """
+    pieces = tuple(part if isinstance(part, Piece) else Piece(part) for part in parts)
     dim = sum(piece.dim for piece in pieces)
     if mix is None or isinstance(mix, int):
-        matrix = np.eye(dim) if mix is None else rotation(dim, mix)
-    else:
-        matrix = np.diag(mix) if np.ndim(mix) == 1 else np.asarray(mix, float)
+        mix = np.eye(dim) if mix is None else rotation(dim, mix)
+    matrix = np.diag(mix) if np.ndim(mix) == 1 else np.asarray(mix)
+    centre = np.broadcast_to(np.asarray(shift, float), dim)
     assert name not in TARGETS, name
-    start = np.broadcast_to(np.asarray(0.0 if shift is None else shift, float), dim)
-    TARGETS[name] = Target(name, kind, pieces, matrix, start, **options)
+    TARGETS[name] = Target(name, kind, pieces, matrix, centre, **options)

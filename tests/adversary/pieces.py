@@ -171,7 +171,7 @@ def best(piece: Piece, diagonal: bool = False) -> Best:
     ends = [
         climb(chart.start(mean, sd), piece, chart, coarse)
         for mean in means
-        for sd in ((1.0, 0.2) if dim <= 2 else (0.5,))
+        for sd in ((1.0, 0.2, 30.0) if dim <= 2 else (0.5,))
     ]
     top = min(ends, key=lambda x: loss(x, piece, chart, coarse)[0])
     mean, scale = chart.gaussian(climb(top, piece, chart, fine))

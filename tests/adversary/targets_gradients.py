@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from zoo.targets_shapes import rotation
+
 from .base import add
 from .common import logistic, normal, poisson
 from .targets_slow import banana
@@ -26,6 +28,11 @@ def frozen(target, theta, g):
     """Right at the bulk; beyond two of the first coordinate its slope stays what it is there."""
     x = np.clip(theta[:, 0], -2.0, 2.0)
     return np.concatenate([np.where(np.abs(theta[:, :1]) > 2.0, -x[:, None], g[:, :1]), g[:, 1:]], axis=1)
+
+
+def uncorrelated(target, theta, g):
+    """The terms between different coordinates of a normal are missing."""
+    return -(theta - target.shift) * np.diag(target.mix @ target.mix.T)
 
 
 def noisy(sd):
@@ -56,8 +63,14 @@ add_wrong("gradient_offset", *five, wrong=lambda t, x, g: g + 0.5)
 add_wrong("gradient_offset_of_one", *five, wrong=lambda t, x, g: g + np.array([0, 0, 0.4, 0, 0]))
 add_wrong("gradient_clipped", *five, wrong=cut, shift=3.0)
 add_wrong("gradient_frozen_in_the_tail", normal, normal, wrong=frozen)
-add_wrong("gradient_missing_cross_term", normal, normal, normal, mix=52,
-    wrong=lambda t, x, g: -(x - t.shift) * np.diag(t.mix @ np.diag([1.0, 1.0, 1.0]) @ t.mix.T) * 1.3)  # fmt: skip
+add_wrong(
+    "gradient_without_correlation",
+    normal,
+    normal,
+    normal,
+    wrong=uncorrelated,
+    mix=rotation(3, 52) * [1, 0.3, 3],
+)
 add_wrong("gradient_rough", *five, wrong=noisy(0.3))
 add_wrong("gradient_logistic_1.24", logistic(40, 4, 61), wrong=times(1.24))
 add_wrong("gradient_logistic_one", logistic(40, 4, 61), wrong=times(1, 1, 1, 1.8))

@@ -67,6 +67,11 @@ def blobs(d: int, centre: float, sd: float, weight: float) -> Piece:
     return Piece(f, d, starts=(0.0, centre))
 
 
+def three(x):
+    """Three modes, the least of them in the middle."""
+    return np.logaddexp.reduce([bump(x, c, 0.6, w) for c, w in ((-4.0, -0.5), (0.0, -1.5), (4.0, -0.9))])
+
+
 t = np.linspace(0.0, 6.0, 25)
 oscillation = np.sin(1.7 * t) + 0.3 * np.random.default_rng(11).standard_normal(25)
 decay = 2.0 * np.exp(-0.3 * t) + np.exp(-2.5 * t) + 0.1 * np.random.default_rng(12).standard_normal(25)
@@ -103,14 +108,11 @@ add("modes", "modes_in_2", blobs(2, 3.0, 0.7, 0.6), gradients=True)
 add("modes", "modes_in_5_oblique", two(0.75, 4.5), normal, normal, normal, normal, mix=7, gradients=True)
 add("modes", "modes_from_the_lesser", two(0.8, 6.0), initial_mean=0.0, initial_variance=0.25, gradients=True)
 add("modes", "modes_close", two(0.4, 2.5, 0.6), gradients=True)
-add("modes", "modes_three", Piece(
-    lambda x: np.logaddexp.reduce([bump(x, c, 0.6, w) for c, w in ((-4.0, -0.5), (0.0, -1.5), (4.0, -0.9))]),
-    starts=(-4.0, 4.0),
-), gradients=True)  # fmt: skip
-add("modes", "modes_frequency", Piece(
-    frequency, 2, starts=((1.7, 1.0), (-1.7, -1.0), (0.5, 0.5), (3.0, 0.3))), gradients=True)  # fmt: skip
-add("modes", "modes_two_rates", Piece(
-    two_rates, 4, starts=((0.7, 0.0, -1.2, 0.9), (0.0, 0.7, 0.9, -1.2))), gradients=True)  # fmt: skip
+add("modes", "modes_three", Piece(three, starts=(-4.0, 4.0)), gradients=True)
+beats = ((1.7, 1.0), (-1.7, -1.0), (0.5, 0.5), (3.0, 0.3))
+add("modes", "modes_frequency", Piece(frequency, 2, starts=beats), gradients=True)
+labels = ((0.7, 0.0, -1.2, 0.9), (0.0, 0.7, 0.9, -1.2))
+add("modes", "modes_two_rates", Piece(two_rates, 4, starts=labels), gradients=True)
 add("modes", "modes_growth", Piece(logistic_growth, 3, starts=((0.2, 1.6, -1.4),)), gradients=True)
 add("modes", "unreachable_far", two(0.9, 60.0), unreachable=True, gradients=True)
 add("modes", "unreachable_needle", two(0.9, 0.5, 1e-4), unreachable=True, gradients=True)
