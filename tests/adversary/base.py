@@ -50,7 +50,8 @@ class Target:
         Whether a best Gaussian exists: not if every Gaussian has mass where the density is zero, nor if the bound grows
         without limit. Any claim is false then.
     unreachable : bool
-        The optimum lies where no draw of a search that starts at N(0, I) can show it; false claims are counted apart.
+        What decides lies further than five standard deviations from all that the search sees, or is too small to be
+        met by chance; false claims are counted apart.
     corrupt : callable, optional
         ``corrupt(function, rng)``: the function that the fit sees in place of the exact one.
     wrong : callable, optional
@@ -158,4 +159,6 @@ def add(
     matrix = np.diag(mix) if np.ndim(mix) == 1 else np.asarray(mix)
     centre = np.broadcast_to(np.asarray(shift, float), dim)
     assert name not in TARGETS, name
+    if "initial_mean" in options:
+        options["initial_mean"] = np.broadcast_to(np.asarray(options["initial_mean"], float), dim)
     TARGETS[name] = Target(name, kind, pieces, matrix, centre, **options)

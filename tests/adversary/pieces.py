@@ -21,6 +21,10 @@ STEP = 1e-4
 """Step of the differences that give gradients: their errors, of fourth order, are below 1e-10 at scales of one."""
 
 
+SPREADS = {1: (1.0, 0.2, 30.0, 1e-4), 2: (1.0, 0.2, 30.0), 3: (0.5,)}
+"""Standard deviations from which the search for the best Gaussian starts; the last is for three dimensions and more."""
+
+
 class Nodes(NamedTuple):
     """Points of N(0, I), (n, k), and their weights."""
 
@@ -169,9 +173,7 @@ def best(piece: Piece, diagonal: bool = False) -> Best:
     means = [np.zeros(dim), *aside, *(np.broadcast_to(np.array(m, float), dim) for m in piece.starts)]
     coarse, fine = (-2, -1) if dim > 2 else (0, 0) if dim == 1 else (-1, -1)
     ends = [
-        climb(chart.start(mean, sd), piece, chart, coarse)
-        for mean in means
-        for sd in ((1.0, 0.2, 30.0) if dim <= 2 else (0.5,))
+        climb(chart.start(mean, sd), piece, chart, coarse) for mean in means for sd in SPREADS[min(dim, 3)]
     ]
     top = min(ends, key=lambda x: loss(x, piece, chart, coarse)[0])
     mean, scale = chart.gaussian(climb(top, piece, chart, fine))

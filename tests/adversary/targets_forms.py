@@ -57,6 +57,7 @@ add("form", "form_skew_normal", lambda x: -0.5 * x**2 + log_ndtr(10.0 * x), grad
 add("form", "form_sinh", lambda x: -0.5 * np.sinh(x - 1.0) ** 2, gradients=True)
 add("form", "form_cosh", lambda x: -np.cosh(3.0 * x), gradients=True)
 add("form", "form_hole", Piece(lambda x: np.log(x**2 + 0.01) - 0.5 * x**2, starts=(1.5,)), gradients=True)
+add("form", "form_singular", lambda x: -0.4 * np.log(np.abs(x) + 1e-6) - 0.5 * x**2)
 add("form", "form_two_parabolas", lambda x: np.maximum(-0.5 * (x - 1.0) ** 2, -2.0 * (x + 1.0) ** 2 - 0.2))
 add(
     "form",
@@ -82,7 +83,7 @@ add(
     gradients=True,
 )
 add("ripple", "ripple_in_6", *[ripples(0.2, 3.0, p) for p in range(6)], mix=107)
-add("ripple", "step_2", lambda x: -0.5 * x**2 - 2.0 * (x > 0.3))
+add("ripple", "step_2", lambda x: -0.5 * x**2 - 2.0 * (x > 0.3), gradients=True)
 add("ripple", "step_3_left", lambda x: -0.5 * x**2 - 3.0 * (x < -0.5), mix=(0.1,))
 add("ripple", "step_stairs", lambda x: -np.abs(np.round(x)))
 add("ripple", "step_1_in_3", *[Piece(lambda x: -0.5 * x**2 - (x > 0.5))] * 2, normal, mix=108)

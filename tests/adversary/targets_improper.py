@@ -79,7 +79,7 @@ def perfect_separation(*x):
 
 add_flat("improper_floor", lambda x: np.maximum(-0.5 * x**2, -10.0), gradients=True)
 add_flat("improper_floor_4", lambda x: np.maximum(-0.5 * x**2, -4.0))
-add_flat("improper_floor_16", lambda x: np.maximum(-0.5 * x**2, -16.0))
+add_flat("improper_floor_16", lambda x: np.maximum(-0.5 * x**2, -16.0), unreachable=True)
 add_flat("improper_floor_soft", lambda x: np.logaddexp(-0.5 * x**2, -8.0), gradients=True)
 add_flat("improper_floor_2", Piece(lambda x, y: np.maximum(-0.5 * (x**2 + y**2), -10.0), 2), gradients=True)
 add_flat("improper_floor_one_side", lambda x: np.where(x > 3.0, -4.5, -0.5 * x**2))
@@ -89,6 +89,8 @@ add_flat("improper_flat_direction", lambda x: 0.0 * x, normal, normal, mix=74, g
 add_flat("improper_rising", lambda x: np.where(x < 3.0, -0.5 * x**2, -4.5 + 0.1 * (x - 3.0)), gradients=True)
 add_flat("improper_log_sigmoid", lambda x: -np.logaddexp(0.0, -x), gradients=True)
 add_flat("improper_exponential", lambda x: -np.exp(-x), normal, gradients=True)
+add_flat("improper_half_flat", lambda x: np.minimum(x, 0.0))
+add_flat("improper_plane", normal, lambda x: 0.0 * x, lambda x: 0.0 * x, mix=76, gradients=True)
 add_flat("improper_linear", lambda x: x, gradients=True)
 add_flat("improper_separable", Piece(perfect_separation, 3), gradients=True)
 add_flat("improper_power", lambda x: -0.25 * np.log1p(x**2), gradients=True)

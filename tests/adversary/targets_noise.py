@@ -24,6 +24,17 @@ def plus(noise):
     return corrupt
 
 
+def drift(function, rng):
+    """Values that fall by a thousandth with each evaluation."""
+    count = np.zeros(1)
+
+    def later(theta):
+        count[0] += len(theta)
+        return function(theta) - 1e-3 * count[0]
+
+    return later
+
+
 def normal_noise(sd: float):
     return plus(lambda rng, v, theta: sd * rng.standard_normal(len(v)))
 
@@ -63,6 +74,8 @@ OTHER_NOISE = {
 }
 for name, noise in OTHER_NOISE.items():
     add("noise", f"noise_{name}", *three, corrupt=plus(noise), shift=0.5)
+add("noise", "noise_drift", *three, corrupt=drift, shift=0.5)
+add("noise", "noise_1_with_gradients", *three, corrupt=normal_noise(1.0), shift=0.5, gradients=True)
 
 
 def rounded(unit: float) -> Piece:

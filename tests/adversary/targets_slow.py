@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from zoo.targets_shapes import rotation
+
 from .base import add
 from .common import normal
 from .pieces import Piece
@@ -44,11 +46,6 @@ def product(x, y):
     return -50.0 * (x * y - 1.0) ** 2 - 0.5 * (x**2 + y**2) / 4.0
 
 
-def beale(x, y):
-    """Two terms of Beale's function, with a wide prior."""
-    return -((1.5 - x + x * y) ** 2 + (2.25 - x + x * y**2) ** 2) / 2.0 - 0.02 * (x**2 + y**2)
-
-
 add("slow", "rosenbrock_20", rosenbrock(20.0), gradients=True)
 add("slow", "rosenbrock_2", rosenbrock(2.0), gradients=True)
 add("slow", "rosenbrock_200", rosenbrock(200.0))
@@ -73,8 +70,8 @@ add("slow", "valley_absolute", valley(lambda x: 3.0 * np.abs(x), 0.3))
 add("slow", "valley_sine_in_4", valley(lambda x: np.sin(3.0 * x), 0.2), normal, normal, mix=45)
 add("slow", "valley_twisted_3", Piece(twisted, 3), gradients=True)
 add("slow", "valley_crescent", Piece(crescent, 2, starts=((2.0, 0.0),)), gradients=True)
+add("slow", "valley_sum", normal, normal, mix=rotation(2, 46) * [100.0, 0.01], gradients=True)
 add("slow", "valley_quartic", Piece(lambda x, y: -((x + y) ** 4) - 500.0 * (x - y) ** 2, 2), gradients=True)
 add(
     "slow", "valley_product", Piece(product, 2, starts=((1.0, 1.0), (-1.0, -1.0), (0.2, 4.0))), gradients=True
 )
-add("slow", "valley_beale", Piece(beale, 2, starts=((3.0, 0.5),)), gradients=True)
