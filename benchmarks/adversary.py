@@ -36,8 +36,8 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 from adversary import TARGETS  # noqa: E402
 
-WALL = 120
-"""Seconds after which a run is given up, and counted as one that claims nothing."""
+LIMIT = 120
+"""Seconds of the processor after which a run is given up, and counted as one that claims nothing."""
 
 LATE = "out of time"
 
@@ -85,18 +85,18 @@ class Row(NamedTuple):
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise `OutOfTime` after so many seconds."""
+    """Raise `OutOfTime` after so many seconds of the processor: other work on the machine changes no result."""
 
     def stop(*_: object) -> None:
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(name: str, mode: str, seed: int) -> Row:
@@ -108,7 +108,7 @@ def run(name: str, mode: str, seed: int) -> Row:
         return Row(name, target.kind, mode, seed, outcome, seconds=time.process_time() - start)
 
     try:
-        with limited(WALL), threadpool_limits(1), warnings.catch_warnings():
+        with limited(LIMIT), threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", MgvbpWarning)
             posterior = mgvbp.fit(
                 target.function(seed),

@@ -14,7 +14,7 @@ import numpy as np
 from zoo.bound import LOG_2PI
 from zoo.targets_shapes import rotation
 
-from .pieces import Best, Piece, best
+from .pieces import Best, Piece, best, lower_factor
 
 if TYPE_CHECKING:
     from mgvbp import Gaussian
@@ -107,16 +107,13 @@ class Target:
         rng = np.random.default_rng((seed, 99))
         return self.corrupt(self.log_density, rng) if self.corrupt else self.log_density
 
-    def lower_bound(self, q: Gaussian, level: int = 0) -> float:
+    def lower_bound(self, q: Gaussian) -> float:
         """The exact lower bound of a Gaussian."""
-        mean, factor = (
-            (q.mean - self.shift) @ self.mix,
-            q.family.from_frame(q.factor, np.eye(self.dim)) @ self.mix,
-        )
-        covariance = factor.T @ factor
+        mean = (q.mean - self.shift) @ self.mix
+        factor = q.family.from_frame(q.factor, np.eye(self.dim)) @ self.mix
         entropy = 0.5 * self.dim * (1.0 + LOG_2PI) - float(np.log(q.family.diagonal(q.factor)).sum())
         return entropy + sum(
-            piece.expectation(mean[block], covariance[block, block], level) for piece, block in self.blocks
+            piece.expectation(mean[block], lower_factor(factor[:, block])) for piece, block in self.blocks
         )
 
     def find_best(self) -> Best:
@@ -130,7 +127,7 @@ class Target:
         return Best(
             sum(part.bound for part in found) - float(np.linalg.slogdet(self.mix)[1]),
             np.concatenate([part.mean for part in found]) @ inverse + self.shift,
-            np.linalg.qr(root.T)[1].T,
+            lower_factor(root.T),
         )
 
     @property
