@@ -1,4 +1,4 @@
-"""What an adversary is: pieces in coordinates of their own, and what is done to the values or gradients before a fit sees them."""
+"""What an adversary is: pieces in coordinates of their own, and what is done to them before a fit sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from zoo.bound import LOG_2PI
 from zoo.targets_shapes import rotation
 
-from .pieces import Best, Piece, best
+from .pieces import Best, Piece, best, lower_factor
 
 if TYPE_CHECKING:
     from mgvbp import Gaussian
@@ -33,9 +33,8 @@ def references() -> dict[str, dict]:
 class Target:
     """The log density ``sum of pieces(x)`` with ``x = (θ - shift) mix``.
 
-    A lower bound under a Gaussian of θ needs the Gaussian's marginals in the coordinates of each piece only, and the best
-    Gaussian is the product of the best ones of the pieces: the expectation depends on the marginals, and independence
-    has the largest entropy.
+    A Gaussian's lower bound needs its marginals in the coordinates of each piece only, and the best Gaussian is the
+    product of those of the pieces: the expectation depends on the marginals, and independence has the largest entropy.
 
     Parameters
     ----------
@@ -51,7 +50,8 @@ class Target:
         Whether a best Gaussian exists: not if every Gaussian has mass where the density is zero, nor if the bound grows
         without limit. Any claim is false then.
     unreachable : bool
-        The optimum lies where no draw of a search that starts at N(0, I) can show it; false claims are counted apart.
+        What decides lies further than five standard deviations from all that the search sees, or is too small to be
+        met by chance; false claims are counted apart.
     corrupt : callable, optional
         ``corrupt(function, rng)``: the function that the fit sees in place of the exact one.
     wrong : callable, optional
@@ -107,16 +107,13 @@ class Target:
         rng = np.random.default_rng((seed, 99))
         return self.corrupt(self.log_density, rng) if self.corrupt else self.log_density
 
-    def lower_bound(self, q: Gaussian, level: int = 0) -> float:
+    def lower_bound(self, q: Gaussian) -> float:
         """The exact lower bound of a Gaussian."""
-        mean, factor = (
-            (q.mean - self.shift) @ self.mix,
-            q.family.from_frame(q.factor, np.eye(self.dim)) @ self.mix,
-        )
-        covariance = factor.T @ factor
+        mean = (q.mean - self.shift) @ self.mix
+        factor = q.family.from_frame(q.factor, np.eye(self.dim)) @ self.mix
         entropy = 0.5 * self.dim * (1.0 + LOG_2PI) - float(np.log(q.family.diagonal(q.factor)).sum())
         return entropy + sum(
-            piece.expectation(mean[block], covariance[block, block], level) for piece, block in self.blocks
+            piece.expectation(mean[block], lower_factor(factor[:, block])) for piece, block in self.blocks
         )
 
     def find_best(self) -> Best:
@@ -130,7 +127,7 @@ class Target:
         return Best(
             sum(part.bound for part in found) - float(np.linalg.slogdet(self.mix)[1]),
             np.concatenate([part.mean for part in found]) @ inverse + self.shift,
-            np.linalg.qr(root.T)[1].T,
+            lower_factor(root.T),
         )
 
     @property
@@ -144,13 +141,21 @@ best_of = functools.cache(best)
 TARGETS: dict[str, Target] = {}
 
 
-def add(kind: str, name: str, *pieces: Piece, mix=None, shift=None, **options) -> None:
-    """Register a target. ``mix`` is a matrix, scales of the coordinates, or the seed of a rotation."""
+def add(
+    kind: str, name: str, *parts: Piece | Callable[[np.ndarray], np.ndarray], mix=None, shift=0.0, **options
+):
+    """Register a target.
+
+    Parts that are plain functions are pieces in one dimension; ``mix`` is a matrix, the scales of the coordinates, or
+    the seed of a rotation.
+    """
+    pieces = tuple(part if isinstance(part, Piece) else Piece(part) for part in parts)
     dim = sum(piece.dim for piece in pieces)
     if mix is None or isinstance(mix, int):
-        matrix = np.eye(dim) if mix is None else rotation(dim, mix)
-    else:
-        matrix = np.diag(mix) if np.ndim(mix) == 1 else np.asarray(mix, float)
+        mix = np.eye(dim) if mix is None else rotation(dim, mix)
+    matrix = np.diag(mix) if np.ndim(mix) == 1 else np.asarray(mix)
+    centre = np.broadcast_to(np.asarray(shift, float), dim)
     assert name not in TARGETS, name
-    start = np.broadcast_to(np.asarray(0.0 if shift is None else shift, float), dim)
-    TARGETS[name] = Target(name, kind, pieces, matrix, start, **options)
+    if "initial_mean" in options:
+        options["initial_mean"] = np.broadcast_to(np.asarray(options["initial_mean"], float), dim)
+    TARGETS[name] = Target(name, kind, pieces, matrix, centre, **options)

@@ -2,8 +2,8 @@
 
     cd tests && python -m adversary.make_reference [name ...] [--force]
 
-Each target is one line of ``reference.json``: the best lower bound, and the Gaussian's mean and the lower triangle of its
-covariance's factor. Those present are skipped.
+Each target is one line of ``reference.json``: the best lower bound, and the Gaussian's mean and the lower triangle of
+its covariance's factor. Those present are skipped.
 """
 
 from __future__ import annotations

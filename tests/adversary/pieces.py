@@ -21,6 +21,10 @@ STEP = 1e-4
 """Step of the differences that give gradients: their errors, of fourth order, are below 1e-10 at scales of one."""
 
 
+SPREADS = {1: (1.0, 0.2, 30.0, 1e-4), 2: (1.0, 0.2, 30.0), 3: (0.5,)}
+"""Standard deviations from which the search for the best Gaussian starts; the last is for three dimensions and more."""
+
+
 class Nodes(NamedTuple):
     """Points of N(0, I), (n, k), and their weights."""
 
@@ -30,7 +34,7 @@ class Nodes(NamedTuple):
 
 @functools.lru_cache(maxsize=12)
 def nodes(dim: int, level: int = 0) -> Nodes:
-    """The nodes in so many dimensions; a level of -1 halves their density, for an independent check or a quick one."""
+    """The nodes in so many dimensions; a level of -1 has fewer, for a search."""
     if dim > 2:
         z = cached_normals(2 ** (15 + 2 * level), dim, 40 + level)
         return Nodes(z, np.full(len(z), 1.0 / len(z)))
@@ -76,13 +80,19 @@ class Piece:
             columns.append((8.0 * near - far) / (12.0 * STEP))
         return np.stack(columns, axis=1)
 
-    def expectation(self, mean: np.ndarray, covariance: np.ndarray, level: int = 0) -> float:
-        """E f under N(mean, covariance)."""
+    def expectation(self, mean: np.ndarray, scale: np.ndarray) -> float:
+        """E f under a Gaussian with this mean and factor of the covariance."""
         if self.closed:
-            return self.closed(mean, covariance)
-        z, weight = nodes(self.dim, level)
-        values = self(mean + z @ np.linalg.cholesky(covariance).T)
+            return self.closed(mean, scale @ scale.T)
+        z, weight = nodes(self.dim)
+        values = self(mean + z @ scale.T)
         return float(weight @ values) if np.isfinite(values).all() else -np.inf
+
+
+def lower_factor(root: np.ndarray) -> np.ndarray:
+    """The lower factor of ``rootᵀ root``, with a positive diagonal; never by the product, which may lose all digits."""
+    upper = np.linalg.qr(root)[1]
+    return upper.T * np.where(np.diag(upper) < 0.0, -1.0, 1.0)
 
 
 class Best(NamedTuple):
@@ -125,7 +135,7 @@ def loss(x: np.ndarray, piece: Piece, chart: Chart, level: int) -> tuple[float, 
 
         def whole(x: np.ndarray) -> float:
             mean, scale = chart.gaussian(x)
-            return -piece.expectation(mean, scale @ scale.T) - float(x[chart.dim : 2 * chart.dim].sum())
+            return -piece.expectation(mean, scale) - float(x[chart.dim : 2 * chart.dim].sum())
 
         return whole(x), approx_fprime(x, whole, 1e-7)
     z, weight = nodes(chart.dim, level)
@@ -169,11 +179,9 @@ def best(piece: Piece, diagonal: bool = False) -> Best:
     means = [np.zeros(dim), *aside, *(np.broadcast_to(np.array(m, float), dim) for m in piece.starts)]
     coarse, fine = (-2, -1) if dim > 2 else (0, 0) if dim == 1 else (-1, -1)
     ends = [
-        climb(chart.start(mean, sd), piece, chart, coarse)
-        for mean in means
-        for sd in ((1.0, 0.2) if dim <= 2 else (0.5,))
+        climb(chart.start(mean, sd), piece, chart, coarse) for mean in means for sd in SPREADS[min(dim, 3)]
     ]
     top = min(ends, key=lambda x: loss(x, piece, chart, coarse)[0])
     mean, scale = chart.gaussian(climb(top, piece, chart, fine))
-    bound = piece.expectation(mean, scale @ scale.T) + 0.5 * dim * (1.0 + LOG_2PI)
+    bound = piece.expectation(mean, scale) + 0.5 * dim * (1.0 + LOG_2PI)
     return Best(bound + float(np.log(np.diag(scale)).sum()), mean, scale)

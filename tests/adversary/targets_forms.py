@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammaln, log_ndtr
+
+from zoo.targets_shapes import rotation
 
 from .base import add
 from .common import gaussian, logistic, normal, poisson
@@ -37,33 +39,34 @@ def funnel(dim: int, sd: float) -> Piece:
     return Piece(f, dim, closed=closed)
 
 
-add("form", "form_quartic", Piece(lambda x: -(x**4)), gradients=True)
+def dirichlet(x, y):
+    """A Dirichlet on the scale of log ratios."""
+    return 0.3 * x + 2.0 * y - 6.3 * np.logaddexp(np.logaddexp(x, y), 0.0)
+
+
+add("form", "form_quartic", lambda x: -(x**4), gradients=True)
 add("form", "form_quartic_in_3", *[Piece(lambda x: -(x**4))] * 3, mix=101)
-add("form", "form_plateau_8", Piece(lambda x: -(x**8)), gradients=True)
+add("form", "form_plateau_8", lambda x: -(x**8), gradients=True)
 add("form", "form_plateau_20_in_2", *[Piece(lambda x: -((x / 2.0) ** 20))] * 2, mix=102)
 add("form", "form_gamma_0.1", log_gamma(0.1), gradients=True)
 add("form", "form_gamma_0.5_in_3", log_gamma(0.5), log_gamma(0.3), log_gamma(3.0), mix=103, gradients=True)
 add("form", "form_gamma_diagonal", log_gamma(0.2), log_gamma(5.0), family="diagonal")
-add("form", "form_gumbel", Piece(lambda x: -x - np.exp(-x)), gradients=True)
+add("form", "form_gumbel", lambda x: -x - np.exp(-x), gradients=True)
 add("form", "form_one_sided_exponentials_4", *[log_gamma(1.0)] * 4, mix=104, gradients=True)
-add("form", "form_skew_normal", Piece(lambda x: -0.5 * x**2 + log_ndtr(10.0 * x)), gradients=True)
-add("form", "form_sinh", Piece(lambda x: -0.5 * np.sinh(x - 1.0) ** 2), gradients=True)
-add("form", "form_cosh", Piece(lambda x: -np.cosh(3.0 * x)), gradients=True)
+add("form", "form_skew_normal", lambda x: -0.5 * x**2 + log_ndtr(10.0 * x), gradients=True)
+add("form", "form_sinh", lambda x: -0.5 * np.sinh(x - 1.0) ** 2, gradients=True)
+add("form", "form_cosh", lambda x: -np.cosh(3.0 * x), gradients=True)
 add("form", "form_hole", Piece(lambda x: np.log(x**2 + 0.01) - 0.5 * x**2, starts=(1.5,)), gradients=True)
-add(
-    "form",
-    "form_two_parabolas",
-    Piece(lambda x: np.maximum(-0.5 * (x - 1.0) ** 2, -2.0 * (x + 1.0) ** 2 - 0.2)),
-)
+add("form", "form_singular", lambda x: -0.4 * np.log(np.abs(x) + 1e-6) - 0.5 * x**2)
+add("form", "form_two_parabolas", lambda x: np.maximum(-0.5 * (x - 1.0) ** 2, -2.0 * (x + 1.0) ** 2 - 0.2))
 add(
     "form",
     "form_huber",
-    Piece(lambda x: -np.where(np.abs(x) < 0.3, 0.5 * x**2, 0.3 * np.abs(x) - 0.045)),
+    lambda x: -np.where(np.abs(x) < 0.3, 0.5 * x**2, 0.3 * np.abs(x) - 0.045),
     gradients=True,
 )
 add("form", "form_kinks_3", *[Piece(lambda x: np.minimum(3.0 * x, -0.3 * x))] * 3, mix=105, gradients=True)
-add("form", "form_simplex_log", Piece(
-    lambda x, y: 0.3 * x + 2.0 * y - 6.3 * np.logaddexp(np.logaddexp(x, y), 0.0), 2), gradients=True)  # fmt: skip
+add("form", "form_dirichlet", Piece(dirichlet, 2), gradients=True)
 
 add("ripple", "ripple_0.3_at_5", ripples(0.3, 5.0), gradients=True)
 add("ripple", "ripple_0.5_at_20", ripples(0.5, 20.0, 1.0), gradients=True)
@@ -80,11 +83,11 @@ add(
     gradients=True,
 )
 add("ripple", "ripple_in_6", *[ripples(0.2, 3.0, p) for p in range(6)], mix=107)
-add("ripple", "step_2", Piece(lambda x: -0.5 * x**2 - 2.0 * (x > 0.3)))
-add("ripple", "step_3_left", Piece(lambda x: -0.5 * x**2 - 3.0 * (x < -0.5)), mix=(0.1,))
-add("ripple", "step_stairs", Piece(lambda x: -np.abs(np.round(x))))
+add("ripple", "step_2", lambda x: -0.5 * x**2 - 2.0 * (x > 0.3), gradients=True)
+add("ripple", "step_3_left", lambda x: -0.5 * x**2 - 3.0 * (x < -0.5), mix=(0.1,))
+add("ripple", "step_stairs", lambda x: -np.abs(np.round(x)))
 add("ripple", "step_1_in_3", *[Piece(lambda x: -0.5 * x**2 - (x > 0.5))] * 2, normal, mix=108)
-add("ripple", "step_window", Piece(lambda x: -0.5 * x**2 + 2.0 * (np.abs(x - 1.0) < 0.2)))
+add("ripple", "step_window", lambda x: -0.5 * x**2 + 2.0 * (np.abs(x - 1.0) < 0.2))
 add(
     "ripple",
     "step_quadrants",
@@ -99,8 +102,13 @@ add("funnel", "funnel_10_wide", funnel(10, 2.0))
 add("funnel", "funnel_5_diagonal", funnel(5, 1.5), family="diagonal", gradients=True)
 
 add("scales", "scales_1e-6_1e6", *[normal] * 5, mix=1.0 / np.logspace(-6, 6, 5), shift=np.logspace(-6, 6, 5))
-add("scales", "scales_rotated_12", *[normal] * 12, mix=(np.linalg.qr(np.random.default_rng(109).normal(
-    size=(12, 12)))[0] / np.logspace(-2, 2, 12)), gradients=True)  # fmt: skip
+add(
+    "scales",
+    "scales_rotated_12",
+    *[normal] * 12,
+    mix=rotation(12, 109) / np.logspace(-2, 2, 12),
+    gradients=True,
+)
 add("scales", "scales_banana", banana(1.0), normal, mix=(1e-3, 1e-3, 1e4), gradients=True)
 add("scales", "scales_tiny_gamma", log_gamma(2.0), normal, mix=(1e4, 1.0), gradients=True)
 add("scales", "scales_far", *[normal] * 3, shift=(300.0, -1e4, 50.0), mix=(10.0, 0.01, 1.0), gradients=True)
@@ -119,8 +127,8 @@ add(
     gradients=True,
 )
 add("scales", "diagonal_0.9999", gaussian(np.linalg.inv([[1.0, 0.9999], [0.9999, 1.0]])), family="diagonal")
-add("scales", "diagonal_laplace_correlated", Piece(
-    lambda x, y: -np.abs(x + y) - 5.0 * np.abs(x - y), 2), family="diagonal")  # fmt: skip
+sheared = Piece(lambda x, y: -np.abs(x + y) - 5.0 * np.abs(x - y), 2)
+add("scales", "diagonal_laplace_correlated", sheared, family="diagonal")
 
 rng = np.random.default_rng(111)
 returns = np.zeros(150)
@@ -153,8 +161,6 @@ def scale_model(mean, log_sd):
 
 def robust(mean, log_sd, log_nu):
     """Student's t with unknown location, scale and degrees of freedom."""
-    from scipy.special import gammaln
-
     nu = np.exp(log_nu)
     z = (points[:, None] - mean) * np.exp(-log_sd)
     constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu) - log_sd

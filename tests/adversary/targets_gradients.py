@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from zoo.targets_shapes import rotation
+
 from .base import add
 from .common import logistic, normal, poisson
+from .pieces import Piece
+from .targets_forms import scale_model
 from .targets_slow import banana
 
 five = [normal] * 5
@@ -28,6 +32,16 @@ def frozen(target, theta, g):
     return np.concatenate([np.where(np.abs(theta[:, :1]) > 2.0, -x[:, None], g[:, :1]), g[:, 1:]], axis=1)
 
 
+def one_side(target, theta, g):
+    """Right where the first coordinate is below one, else it misses that coordinate."""
+    return g * np.where((theta[:, :1] > 1.0) & (np.arange(g.shape[1]) == 0), 0.0, 1.0)
+
+
+def uncorrelated(target, theta, g):
+    """The terms between different coordinates of a normal are missing."""
+    return -(theta - target.shift) * np.diag(target.mix @ target.mix.T)
+
+
 def noisy(sd):
     """Gradients with noise that depends on θ alone."""
     return lambda target, theta, g: g + sd * np.sin(1e5 * theta[:, ::-1] + 1.0) * np.sqrt(2.0)
@@ -41,6 +55,7 @@ add_wrong("gradient_1.24", *five, wrong=times(1.24))
 add_wrong("gradient_0.8", *five, wrong=times(0.8))
 add_wrong("gradient_1.5_in_2", normal, normal, wrong=times(1.5))
 add_wrong("gradient_1.2_in_10", *[normal] * 10, wrong=times(1.2))
+add_wrong("gradient_1.12_in_12", *[normal] * 12, wrong=times(1.12))
 add_wrong("gradient_half_in_1", normal, wrong=times(0.5), shift=2.0)
 add_wrong("gradient_one_times_3", *five, wrong=times(1, 1, 3, 1, 1))
 add_wrong("gradient_one_times_3_rotated", *five, wrong=times(1, 1, 3, 1, 1), mix=51, shift=1.0)
@@ -56,8 +71,15 @@ add_wrong("gradient_offset", *five, wrong=lambda t, x, g: g + 0.5)
 add_wrong("gradient_offset_of_one", *five, wrong=lambda t, x, g: g + np.array([0, 0, 0.4, 0, 0]))
 add_wrong("gradient_clipped", *five, wrong=cut, shift=3.0)
 add_wrong("gradient_frozen_in_the_tail", normal, normal, wrong=frozen)
-add_wrong("gradient_missing_cross_term", normal, normal, normal, mix=52,
-    wrong=lambda t, x, g: -(x - t.shift) * np.diag(t.mix @ np.diag([1.0, 1.0, 1.0]) @ t.mix.T) * 1.3)  # fmt: skip
+add_wrong(
+    "gradient_without_correlation",
+    normal,
+    normal,
+    normal,
+    wrong=uncorrelated,
+    mix=rotation(3, 52) * [1, 0.3, 3],
+)
+add_wrong("gradient_one_side", *five, wrong=one_side)
 add_wrong("gradient_rough", *five, wrong=noisy(0.3))
 add_wrong("gradient_logistic_1.24", logistic(40, 4, 61), wrong=times(1.24))
 add_wrong("gradient_logistic_one", logistic(40, 4, 61), wrong=times(1, 1, 1, 1.8))
@@ -67,4 +89,5 @@ add_wrong(
     "gradient_poisson_missing_term", poisson(30, 3, 65), wrong=lambda t, x, g: g - np.array([0.0, 4.0, 0.0])
 )
 add_wrong("gradient_banana_one", banana(1.0), wrong=times(1.3, 1.0))
+add_wrong("gradient_without_jacobian", Piece(scale_model, 2), wrong=lambda t, x, g: g * np.exp([0, -0.3] * x))
 add_wrong("gradient_float32", *five, wrong=lambda t, x, g: g.astype(np.float32))  # this one is right

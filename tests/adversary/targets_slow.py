@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+
+from zoo.targets_shapes import rotation
 
 from .base import add
 from .common import normal
@@ -26,7 +30,20 @@ def rosenbrock(temperature: float) -> Piece:
 
 def chained(*x):
     """Rosenbrock's function of neighbours."""
-    return -sum((1.0 - a) ** 2 + 20.0 * (b - a**2) ** 2 for a, b in zip(x[:-1], x[1:], strict=True)) / 5.0
+    return -sum((1.0 - a) ** 2 + 20.0 * (b - a**2) ** 2 for a, b in pairwise(x)) / 5.0
+
+
+def twisted(x, y, z):
+    return -0.5 * (x**2 + y**2) - 0.5 * ((z - 2.0 * x * y) / 0.3) ** 2
+
+
+def crescent(x, y):
+    return -20.0 * (np.hypot(x, y) - 2.0) ** 2 - 0.5 * (x - 2.0) ** 2
+
+
+def product(x, y):
+    """Only the product of the two is known."""
+    return -50.0 * (x * y - 1.0) ** 2 - 0.5 * (x**2 + y**2) / 4.0
 
 
 add("slow", "rosenbrock_20", rosenbrock(20.0), gradients=True)
@@ -51,13 +68,10 @@ add("slow", "valley_cubic", valley(lambda x: x**3, 0.3), gradients=True)
 add("slow", "valley_exponential", valley(np.exp, 0.1), gradients=True)
 add("slow", "valley_absolute", valley(lambda x: 3.0 * np.abs(x), 0.3))
 add("slow", "valley_sine_in_4", valley(lambda x: np.sin(3.0 * x), 0.2), normal, normal, mix=45)
-add("slow", "valley_twisted_3", Piece(
-    lambda x, y, z: -0.5 * (x**2 + y**2) - 0.5 * ((z - 2.0 * x * y) / 0.3) ** 2, 3), gradients=True)  # fmt: skip
-add("slow", "valley_crescent", Piece(
-    lambda x, y: -20.0 * (np.hypot(x, y) - 2.0) ** 2 - 0.5 * (x - 2.0) ** 2, 2, starts=((2.0, 0.0),)), gradients=True)  # fmt: skip
+add("slow", "valley_twisted_3", Piece(twisted, 3), gradients=True)
+add("slow", "valley_crescent", Piece(crescent, 2, starts=((2.0, 0.0),)), gradients=True)
+add("slow", "valley_sum", normal, normal, mix=rotation(2, 46) * [100.0, 0.01], gradients=True)
 add("slow", "valley_quartic", Piece(lambda x, y: -((x + y) ** 4) - 500.0 * (x - y) ** 2, 2), gradients=True)
-add("slow", "valley_product", Piece(lambda x, y: -50.0 * (x * y - 1.0) ** 2 - 0.5 * (x**2 + y**2) / 4.0, 2,
-    starts=((1.0, 1.0), (-1.0, -1.0), (0.2, 4.0))), gradients=True)  # fmt: skip
-add("slow", "valley_beale", Piece(
-    lambda x, y: -((1.5 - x + x * y) ** 2 + (2.25 - x + x * y**2) ** 2) / 2.0 - 0.02 * (x**2 + y**2), 2,
-    starts=((3.0, 0.5),)), gradients=True)  # fmt: skip
+add(
+    "slow", "valley_product", Piece(product, 2, starts=((1.0, 1.0), (-1.0, -1.0), (0.2, 4.0))), gradients=True
+)
