@@ -545,7 +545,7 @@ def test_the_user_may_know_the_joins(written):
     assert_array_equal(data.train.joins, [100])
     assert len(data.train.X) == len(data.train.features) - 2 * 9
     assert len(data.test.X) == len(data.test.features) - 9
-    with pytest.raises(InvalidInputError, match="joins must increase"):
+    with pytest.raises(InvalidInputError, match="joins must be row numbers"):
         load_fi2010(written, joins=([100], [10_000]))
 
 

@@ -15,7 +15,7 @@ from scipy.special import expit, log_softmax, softmax
 import mgvbp
 from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, networks
 from mgvbp.networks import base
-from mgvbp.networks.blocks import blocks, filled_up
+from mgvbp.networks.kernels import blocks, filled_up
 
 
 def installed(package):

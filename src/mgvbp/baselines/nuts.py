@@ -14,12 +14,11 @@ from mgvbp.core import Array, as_floats, as_key, positive_integer, require
 from mgvbp.errors import (
     ConvergenceWarning,
     DivergenceError,
-    EvaluationError,
     InvalidInputError,
-    InvalidTypeError,
     warn_user,
 )
 from mgvbp.families import Diagonal, Gaussian
+from mgvbp.interop import trace
 from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, Problem
 
@@ -126,27 +125,8 @@ def traced_density(problem: Problem) -> Callable[[Any], Any]:
             f"NUTS takes a Gaussian prior or none, and this is a {type(prior).__name__}: put the prior into the "
             "function and leave prior out"
         )
-    try:
-        with jax.enable_x64(True):
-            shape = jax.eval_shape(function, theta).shape
-            if shape == ():
-                jax.eval_shape(jax.grad(function), theta)
-    except jax.errors.JAXTypeError:
-        raise InvalidTypeError(
-            f"JAX cannot trace {type(problem.log_likelihood).__name__}: NUTS needs a function written in JAX, or an "
-            "object that has one as .traced"
-        ) from None
-    except Exception as error:
-        error.add_note(
-            f"raised by the function given to mgvbp, for one θ of shape {theta.shape} in float64; if it is about "
-            "dtypes, JAX has met NumPy arrays that the function uses in 32 bits before: give it copies of them"
-        )
-        raise
-    if shape != ():
-        raise EvaluationError(
-            f"log_likelihood returned shape {shape} for one θ of shape {theta.shape}; expected a scalar: "
-            "mgvbp.from_jax(function, vectorized=True) makes one of a function of many"
-        )
+    with jax.enable_x64(True):
+        trace(jax.value_and_grad(function), theta)  # its error says what is wrong
     log_prior = traced_prior(prior)
     # BlackJAX wants one dtype throughout, also of a function that computes in single precision
     return lambda theta: jax.numpy.asarray(function(theta), np.float64) + log_prior(theta)

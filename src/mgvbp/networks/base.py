@@ -12,11 +12,21 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.networks.arrays import as_array, as_rows, draws_of, warn_of_rounding
-from mgvbp.networks.blocks import DERIVATIVES, DRAWS, PAIRS, blocks, filled_up
-from mgvbp.networks.kernels import Function, Kernels, Library, kernels
+from mgvbp.networks.data import NetworkLikelihood, as_array, as_rows, draws_of, warn_of_rounding
+from mgvbp.networks.kernels import (
+    DERIVATIVES,
+    DRAWS,
+    PAIRS,
+    Function,
+    Kernels,
+    Library,
+    Rows,
+    blocks,
+    cut,
+    filled_up,
+    kernels,
+)
 from mgvbp.networks.likelihoods import Likelihood
-from mgvbp.networks.on_data import NetworkLikelihood
 from mgvbp.problem import Parameters
 from mgvbp.transforms import Elementwise, Real
 
@@ -24,7 +34,6 @@ PRECISIONS = {"single": np.float32, "double": np.float64}
 """The precisions that a network may compute in."""
 Shapes = Mapping[str, tuple[int, ...] | Elementwise]
 """The shape of each of the weights by name; or the constraint under which the network puts it."""
-Rows = np.ndarray[Any, Any]
 NON_FINITE = "X has non-finite entries"
 
 
@@ -46,7 +55,7 @@ class BaseNetwork(ABC):
 
     sums_over_rows: ClassVar[bool] = True  # mgvbp.Minibatches need not check it
 
-    def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str) -> None:
+    def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str, library: Library) -> None:
         if not isinstance(likelihood, Likelihood):
             raise InvalidTypeError(
                 "likelihood must be networks.softmax, networks.normal(sigma) or another Likelihood; "
@@ -56,11 +65,8 @@ class BaseNetwork(ABC):
         self.likelihood = likelihood
         self.precision = one_of(precision, PRECISIONS, "precision")
         self._dtype = PRECISIONS[self.precision]
+        self._library = library
         self._num_outputs: dict[tuple[int, ...], int] = {}
-
-    @property
-    @abstractmethod
-    def _library(self) -> Library: ...
 
     @abstractmethod
     def _forward(self, weights: dict[str, Any], X: Any) -> Any:
@@ -256,8 +262,3 @@ def named_weights(weights: Shapes, likelihood: Likelihood) -> Parameters:
     if doubled := set(transforms) & set(likelihood.parameters):
         raise InvalidInputError(f"{', '.join(doubled)} is a parameter of the likelihood: rename the weight")
     return Parameters(transforms | likelihood.parameters)
-
-
-def cut(array: Rows, *parts: slice) -> Rows:
-    """What the parts of the leading axes have without their filling."""
-    return array[tuple(slice(part.stop - part.start) for part in parts)]

@@ -160,8 +160,9 @@ def smooth_density(values: Array, low: float, high: float) -> tuple[Array, Array
     ]  # a grid for the others too would be coarse
     if len(np.unique(near)) < 2:
         return np.linspace(low, high, POINTS), np.histogram(near, POINTS, (low, high))[0].astype(float)
-    grid, heights, _ = array_stats.kde(near, bw="silverman")
-    x = np.linspace(*np.clip([low, high], grid[0], grid[-1]), POINTS)
+    grid, heights, _ = array_stats.kde(near, bw="silverman")  # type: ignore[no-untyped-call]
+    start, end = np.clip([low, high], grid[0], grid[-1])
+    x = np.linspace(start, end, POINTS)
     return x, np.interp(x, grid, heights) * len(near) / len(values)
 
 

@@ -143,14 +143,11 @@ def as_joins(joins: ArrayLike, num_rows: int) -> Indices:
     rows = np.asarray(joins)
     if rows.size == 0:
         return np.empty(0, dtype=np.intp)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+    inside = rows.ndim == 1 and rows.dtype.kind in "iu" and rows.min() >= 1 and rows.max() < num_rows
+    if not inside or (np.diff(rows.astype(np.intp)) <= 0).any():
         raise InvalidInputError(
-            f"joins must be a sequence of row numbers; got an array of shape {rows.shape}, dtype {rows.dtype}"
-        )
-    if rows.min() < 1 or rows.max() >= num_rows or (np.diff(rows.astype(np.intp)) <= 0).any():
-        raise InvalidInputError(
-            f"joins must increase from at least 1 to at most {num_rows - 1}: each is the first row of a new "
-            f"stock or day among {num_rows} rows; got {rows}"
+            f"joins must be row numbers that increase from at least 1 to at most {num_rows - 1}: each is the first "
+            f"row of a new stock or day among {num_rows} rows; got {joins!r}"
         )
     return rows.astype(np.intp)
 
