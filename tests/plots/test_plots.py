@@ -11,7 +11,7 @@ from pictured import HOSTILE, THETA, Q, labelled
 
 from common import as_posterior, random_covariance
 from mgvbp import Gaussian, plots
-from mgvbp.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
+from mgvbp.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from mgvbp.networks import Prediction
 from mgvbp.plots.canvas import shown
 
@@ -98,13 +98,6 @@ def test_labels_may_hold_anything():
     assert shown("a\nb") == "a\N{REPLACEMENT CHARACTER}b"
     assert shown("x" * 28) == "x" * 28
     assert len(shown(HOSTILE)) == 28
-
-
-def test_without_matplotlib(posterior, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
-    with pytest.raises(MissingDependencyError, match=r"matplotlib.*pip install 'mgvbp\[plots\]'"):
-        plots.lower_bound(posterior)
 
 
 # --- what is wrong ------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.baselines.chains import Chains
-from mgvbp.baselines.target import counted, target
-from mgvbp.core import Array, as_floats, as_key, positive_integer, require
+from mgvbp.baselines.target import counted, start, target
+from mgvbp.core import as_key, positive_integer, require
 from mgvbp.errors import (
     ConvergenceWarning,
     DivergenceError,
@@ -83,12 +83,12 @@ def nuts(
     problem = target(log_likelihood, prior, dim, initial)
     log_density = traced_density(problem)
     generator = np.random.default_rng((*as_key(rng), STREAM))
-    starts = _starts(number, problem, initial, generator)
+    starts = start((number, problem.dim), prior, initial, 1.0, generator)
 
-    def chain(key: Any, start: Any) -> Any:
+    def chain(key: Any, theta: Any) -> Any:
         for_warmup, for_draws = jax.random.split(key)
         (state, tuned), _ = blackjax.window_adaptation(blackjax.nuts, log_density).run(
-            for_warmup, start, warmup
+            for_warmup, theta, warmup
         )
         step = blackjax.nuts(log_density, **tuned).step
 
@@ -101,11 +101,11 @@ def nuts(
     run, derivatives = jax.jit(chain), jax.jit(jax.value_and_grad(log_density))
     draws, divergences = np.empty((number, length, problem.dim)), 0
     with jax.enable_x64(True):
-        for start in starts:
-            if not all(np.isfinite(part).all() for part in derivatives(start)):
+        for theta in starts:
+            if not all(np.isfinite(part).all() for part in derivatives(theta)):
                 raise DivergenceError(
-                    f"the log density or its gradient is not finite at the start {start}: give initial=",
-                    start,
+                    f"the log density or its gradient is not finite at the start {theta}: give initial=",
+                    theta,
                 )
         keys = jax.random.split(jax.random.key(int(generator.integers(2**32))), number)
         for k in counted(number, "chains", progress):
@@ -162,16 +162,3 @@ def warn_if_unreliable(chains: Chains) -> None:
             "num_warmup and num_draws; of a network, whose units can change places, compare predictions, not weights",
             ConvergenceWarning,
         )
-
-
-def _starts(
-    number: int, problem: Problem, initial: ArrayLike | None, generator: np.random.Generator
-) -> Array:
-    shape = (number, problem.dim)
-    if initial is None:
-        centre = problem.prior.mean if isinstance(problem.prior, Gaussian) else 0.0
-        return centre + generator.standard_normal(shape)
-    given = as_floats(initial, "initial")
-    if given.shape not in (shape, shape[1:]):
-        raise InvalidInputError(f"initial has shape {given.shape}; expected {shape} or {shape[1:]}")
-    return np.broadcast_to(given, shape)

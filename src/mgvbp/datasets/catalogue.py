@@ -10,9 +10,9 @@ from pathlib import Path
 
 from mgvbp.core import one_of
 from mgvbp.datasets import paper, synthetic
-from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.files import VARIABLE, File, Progress, cached, fetch_file, given
 from mgvbp.datasets.lob.fi2010 import SOURCE
+from mgvbp.datasets.paper import Dataset
 from mgvbp.errors import DataUnavailableError
 
 

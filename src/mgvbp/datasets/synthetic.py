@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp.core import Array, require
-from mgvbp.datasets.dataset import Dataset
-from mgvbp.datasets.paper import FEATURES, first_rows
+from mgvbp.datasets.paper import FEATURES, Dataset, first_rows
 
 if TYPE_CHECKING:
     import pandas as pd
