@@ -479,24 +479,17 @@ def test_bad_networks(jax):
     def forward(weights, X):
         return X @ weights["W"]
 
+    network, normal = networks.Network, networks.normal
     cases = [
-        (
-            lambda: networks.Network("forward", {"W": (4, 3)}),
-            InvalidTypeError,
-            "forward must be a JAX function",
-        ),
-        (lambda: networks.Network(forward, [(4, 3)]), InvalidTypeError, "dict of shapes"),
-        (lambda: networks.Network(forward, {"W": 4}), InvalidTypeError, "the shape of W must be a tuple"),
-        (lambda: networks.Network(forward, {"W": (0,)}), InvalidInputError, "at least 1"),
-        (lambda: networks.Network(forward, {}), InvalidInputError, "at least one parameter"),
-        (lambda: networks.Network(forward, {"W": (4,)}, "softmax"), InvalidTypeError, r"networks\.softmax"),
-        (lambda: networks.Network(forward, {"W": (4, 3)}, precision="half"), InvalidInputError, "'single'"),
-        (
-            lambda: networks.Network(forward, {"sigma": (4, 1)}, networks.normal()),
-            InvalidInputError,
-            "sigma is a parameter of the likelihood",
-        ),
-        (lambda: networks.normal(0.0), InvalidInputError, "sigma must be positive"),
+        (lambda: network("forward", {"W": (4, 3)}), InvalidTypeError, "forward must be a JAX function"),
+        (lambda: network(forward, [(4, 3)]), InvalidTypeError, "dict of shapes"),
+        (lambda: network(forward, {"W": 4}), InvalidTypeError, "the shape of W must be a tuple"),
+        (lambda: network(forward, {"W": (0,)}), InvalidInputError, "at least 1"),
+        (lambda: network(forward, {}), InvalidInputError, "at least one parameter"),
+        (lambda: network(forward, {"W": (4,)}, "softmax"), InvalidTypeError, r"networks\.softmax"),
+        (lambda: network(forward, {"W": (4, 3)}, precision="half"), InvalidInputError, "'single'"),
+        (lambda: network(forward, {"sigma": (4, 1)}, normal()), InvalidInputError, "sigma is a parameter of"),
+        (lambda: normal(0.0), InvalidInputError, "sigma must be positive"),
         (lambda: networks.dense([4]), InvalidInputError, "inputs and outputs"),
         (lambda: networks.dense("43"), InvalidTypeError, "widths must be a list"),
         (lambda: networks.dense([4, 2.0]), InvalidTypeError, "a width must be an integer"),

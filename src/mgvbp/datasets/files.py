@@ -90,22 +90,18 @@ def fetch_file(file: File, progress: Progress | None = None) -> Path:
 class Bar:
     """What pooch takes for a progress bar, as calls of ``progress``."""
 
-    total = 0
-
     def __init__(self, progress: Progress) -> None:
-        self.progress, self.done = progress, 0
+        self.progress, self.done, self.total = progress, 0, 0
 
     def update(self, number: int) -> None:
-        """``number`` bytes more are here; pooch counts whole chunks."""
-        self.done = min(self.done + number, self.total)
+        """``number`` bytes more are here; pooch counts whole chunks, and all bytes once more at the end."""
+        self.done = min(self.done + number, self.total or self.done + number)
         self.progress(self.done, self.total)
 
     def reset(self) -> None:
-        """Before the last call of `update`, which has the right number of bytes."""
-        self.done = 0
+        """Called at the end."""
 
-    def close(self) -> None:
-        """Nothing is left to be done."""
+    close = reset
 
 
 def _reason(error: Exception) -> str:
