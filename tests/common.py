@@ -1,9 +1,12 @@
 """What several test files share."""
 
+import importlib
+import warnings
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from mgvbp import MGVB, MGVBP, QBVI, Gaussian, Geodesic, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
@@ -40,6 +43,15 @@ def printed_numbers(tables, label):
     """The paper's numbers that the table with this label shows."""
     table = next(table for table in tables if table.label == label)
     return [row.paper[c] for row in table.rows for c in table.columns if row.paper.get(c) is not None]
+
+
+def installed(package):
+    """The package, or a skipped test; what other packages have to say on import is not ours."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return importlib.import_module(package)
+    except ModuleNotFoundError:
+        pytest.skip(f"{package} is not installed: pip install {package}")
 
 
 # --- loops over cases ----------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 """ADAM against Kingma and Ba's listing and scikit-learn; NUTS and its chains against exact posteriors."""
 
 import importlib
-import sys
 from functools import cache
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from mgvbp import (
     Gaussian,
     InvalidInputError,
     InvalidTypeError,
-    MissingDependencyError,
 )
 from mgvbp.baselines import AdamIteration, Chains, adam, nuts
 from mgvbp.baselines.nuts import traced_density, warn_if_unreliable
@@ -186,12 +183,7 @@ class Laplace:
         ((lambda theta: -(theta**2).sum(axis=1),), {"dim": 2}, InvalidInputError, "no value_and_grad"),
         ((ALL, Laplace()), {"dim": 3}, InvalidInputError, "grad_log_density"),
         ((ALL,), {}, InvalidInputError, "dim=, initial= or a Gaussian prior"),
-        (
-            (ALL, PRIOR),
-            {"initial": [0.0, 1.0]},
-            InvalidInputError,
-            r"initial has shape \(2,\); expected \(3,\)",
-        ),
+        ((ALL, PRIOR), {"initial": [0.0, 1.0]}, InvalidInputError, r"shape \(2,\); expected \(3,\)"),
         ((ALL, PRIOR), {"callback": 3}, InvalidTypeError, "callback must be a function"),
         ((ALL, PRIOR), {"step_size": 0.0}, InvalidInputError, "step_size must be positive"),
         ((ALL, PRIOR), {"max_iterations": 0}, InvalidInputError, "max_iterations must be at least 1"),
@@ -340,51 +332,25 @@ def test_nuts_says_how_well_it_went(chains):
     assert len(np.unique(chains.flat[:, 0])) > 3000  # the chains are four, and they move
 
 
-class Counter:
-    """Stands for BlackJAX: θ[0] counts the steps, θ[1] is random, every fourth step diverges, nothing is sampled."""
-
-    class State(NamedTuple):
-        position: Any
-
-    class Info(NamedTuple):
-        is_divergent: Any
-
-    def __init__(self, log_density, stride):
-        self.stride = stride
-
-    def step(self, key, state):
-        count = state.position[0] + self.stride
-        position = state.position.at[:2].set([count, importlib.import_module("jax").random.uniform(key)])
-        return self.State(position), self.Info(count % 4 == 0)
-
-
-class CountersWarmup:
-    """Moves θ[0] by the number of its steps and finds that the stride is 1."""
-
-    def __init__(self, algorithm, log_density):
-        assert algorithm is Counter
-
-    def run(self, key, position, num_steps):
-        return (Counter.State(position.at[0].add(num_steps)), {"stride": 1.0}), None
-
-
-def test_chains_are_what_the_sampler_said(monkeypatch):
-    """Draws begin after the warm-up with what it tuned; chains and steps have keys of their own, from the seed."""
+def test_seeds_chains_and_divergences():
+    """Half a normal density: trajectories that meet the wall at 0, which is steep without end, diverge."""
     needs("jax", "blackjax")
-    monkeypatch.setattr("blackjax.nuts", Counter)
-    monkeypatch.setattr("blackjax.window_adaptation", CountersWarmup)
-    starts = [[0.0, 0.0, 7.0], [100.0, 0.0, 8.0]]
+    jnp = importlib.import_module("jax").numpy
+
+    def wall(theta):
+        return jnp.where(theta[0] > 0.0, -0.5 * theta @ theta, -jnp.inf)
 
     def run(seed):
-        return nuts(lambda t: -(t**2).sum(), initial=starts, chains=2, num_warmup=10, num_draws=6, rng=seed)
+        starts = [[0.5, 0.0], [2.0, 0.0]]
+        with pytest.warns(ConvergenceWarning):  # one for the divergences, one for chains that are too short
+            return nuts(wall, initial=starts, chains=2, num_warmup=20, num_draws=50, rng=seed)
 
-    with pytest.warns(ConvergenceWarning):  # one for the divergences, one for chains so far apart
-        first, again, other = run(3), run(3), run(4)
-    assert_array_equal(first.draws[:, :, 0], [[11, 12, 13, 14, 15, 16], [111, 112, 113, 114, 115, 116]])
-    assert_array_equal(first.draws[:, :, 2], [[7.0] * 6, [8.0] * 6])
-    assert first.divergences == 4
+    first, again = run(3), run(3)
+    assert 0 < first.divergences <= 100
+    assert first.draws.shape == (2, 50, 2)
+    assert (first.draws[:, :, 0] > 0.0).all()
     assert_array_equal(first.draws, again.draws)
-    assert len(np.unique([first.draws[:, :, 1], other.draws[:, :, 1]])) == 24
+    assert len(np.unique(first.flat[:, 1])) > 50  # of 100, some of which are rejections
 
 
 def no_density(theta):
@@ -438,20 +404,11 @@ def test_the_traced_density_is_the_posterior_up_to_a_constant(prior):
     ("arguments", "options", "error", "words"),
     [
         ((no_density, Laplace()), {"dim": 3}, InvalidInputError, "NUTS takes a Gaussian prior or none"),
-        ((ALL, PRIOR), {}, InvalidTypeError, "JAX cannot trace Minibatches"),
-        (
-            (lambda theta: theta**2,),
-            {"dim": 2},
-            EvaluationError,
-            r"returned shape \(2,\) .*expected a scalar",
-        ),
+        ((ALL, PRIOR), {}, EvaluationError, "write it with jax.numpy in place of numpy"),
+        ((lambda theta: theta**2,), {"dim": 2}, EvaluationError, "expected one of a draw.*real scalar"),
+        ((lambda theta: -(theta**2).sum(axis=1),), {"dim": 2}, EvaluationError, "ValueError: axis 1"),
         ((no_density,), {}, InvalidInputError, "dim=, initial= or a Gaussian prior"),
-        (
-            (no_density,),
-            {"initial": np.zeros((3, 2))},
-            InvalidInputError,
-            r"\(3, 2\); expected \(4, 2\) or \(2,\)",
-        ),
+        ((no_density,), {"initial": np.zeros((3, 2))}, InvalidInputError, r"expected \(4, 2\) or \(2,\)"),
         ((no_density,), {"dim": 2, "chains": 0}, InvalidInputError, "chains must be at least 1"),
         ((no_density,), {"dim": 2, "num_draws": 0.5}, InvalidTypeError, "num_draws must be an integer"),
         ((no_density,), {"dim": 2, "rng": "a"}, InvalidTypeError, "rng must be"),
@@ -461,26 +418,3 @@ def test_nuts_says_what_is_wrong(arguments, options, error, words):
     needs("jax", "blackjax")
     with pytest.raises(error, match=words):
         nuts(*arguments, **options)
-
-
-def test_a_function_that_fails_is_named():
-    needs("jax", "blackjax")
-    with pytest.raises(ValueError, match="axis 1") as caught:
-        nuts(lambda theta: -(theta**2).sum(axis=1), dim=2)
-    assert "raised by the function given to mgvbp, for one θ of shape (2,)" in "".join(caught.value.__notes__)
-
-
-# --- without the extra --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("baseline", "package"), [(adam, "optax"), (adam, "jax"), (nuts, "blackjax"), (nuts, "jax")]
-)
-def test_without_the_extra_there_is_one_sentence(monkeypatch, baseline, package):
-    for other in {"jax", "optax", "blackjax"} - {package}:
-        monkeypatch.setitem(sys.modules, other, sys)  # stands for any package that is there
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        MissingDependencyError, match=rf"this needs the package {package}: pip install 'mgvbp\[jax\]'"
-    ):
-        baseline(ALL, PRIOR)

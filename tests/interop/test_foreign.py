@@ -1,9 +1,7 @@
 """Models of NumPyro and PyMC: their densities, names and fits against the same models written here."""
 
-import importlib
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,22 +9,13 @@ import pytest
 from scipy import stats
 
 import mgvbp
-from mgvbp import BlockDiagonal, Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError
+from common import installed
+from mgvbp import BlockDiagonal, Gaussian, InvalidInputError, InvalidTypeError
 from mgvbp.interop import ForeignModel, ForeignParameters
 from mgvbp.interop.compiled import SIZES, blocks, filled
 from mgvbp.transforms import Interval, Positive, Real
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def installed(package):
-    """The package, or a skipped test; what other packages have to say on import is not ours."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(package)
-    except ModuleNotFoundError:
-        pytest.skip(f"{package} is not installed: pip install {package}")
 
 
 @pytest.fixture(scope="module")
@@ -468,21 +457,9 @@ def test_blocks(number):
     np.testing.assert_array_equal(filled(np.ones((2, 3)), 4), [[1.0] * 3] * 2 + [[0.0] * 3] * 2)
 
 
-@pytest.mark.parametrize(
-    ("function", "modules"),
-    [(mgvbp.from_numpyro, ["numpyro", "numpyro.handlers"]), (mgvbp.from_pymc, ["pymc"])],
-)
-def test_a_missing_package(function, modules, monkeypatch):
-    for module in modules:
-        monkeypatch.setitem(sys.modules, module, None)  # as Python does for a module that cannot be found
-    with pytest.raises(MissingDependencyError, match=rf"pip install 'mgvbp\[{modules[0]}\]'"):
-        function(lambda: None)
-
-
 @pytest.mark.parametrize("package", ["jax", "torch", "numba"])
 def test_examples(package):
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed: pip install {package}")
+    installed(package)
     script = EXAMPLES / f"{package}_function.py"
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert "\nconverged" in run.stdout

@@ -1,9 +1,6 @@
-"""Networks: log-likelihoods, gradients and squares against scikit-learn, loops in NumPy, and each other."""
+"""Networks: log-likelihoods, gradients and squares against SciPy, loops in NumPy, and each other."""
 
 import dataclasses
-import importlib
-import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -13,19 +10,10 @@ from scipy import sparse, stats
 from scipy.special import expit, log_softmax, softmax
 
 import mgvbp
-from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, networks
+from common import installed
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, networks
 from mgvbp.networks import base
-from mgvbp.networks.blocks import blocks, filled_up
-
-
-def installed(package):
-    """The package, or a skipped test; what other packages have to say on import is not ours."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(package)
-    except ModuleNotFoundError:
-        pytest.skip(f"{package} is not installed: pip install {package}")
+from mgvbp.networks.kernels import blocks, filled_up
 
 
 @pytest.fixture(scope="module")
@@ -53,26 +41,6 @@ def differences(function, theta, step=1e-5):
 
 
 # --- against others ------------------------------------------------------------------------------------
-
-
-def test_softmax_regression_is_that_of_scikit_learn(jax):
-    metrics = pytest.importorskip("sklearn.metrics")
-    network = networks.dense([4, 3], precision="double")
-    theta = RNG.standard_normal((S, network.dim))
-    values = network(theta, X, Y)
-    for row, value in zip(theta, values, strict=True):
-        scores = X @ row[:12].reshape(4, 3) + row[12:]
-        loss = metrics.log_loss(Y, softmax(scores, axis=1), normalize=False, labels=range(3))
-        assert value == pytest.approx(-loss, rel=1e-12)
-
-
-def test_gradients_are_derivatives(jax):
-    network = networks.dense([4, 6, 3], precision="double")
-    theta = RNG.standard_normal((S, network.dim))
-    values, gradients = network.value_and_grad(theta, X, Y)
-    np.testing.assert_allclose(values, network(theta, X, Y), rtol=1e-13)
-    expected = differences(lambda t: network(t, X, Y), theta)
-    np.testing.assert_allclose(gradients, expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "gelu", "silu"])
@@ -127,13 +95,6 @@ def test_tabl_entry_by_entry(jax):
     np.testing.assert_allclose(gradients, expected, rtol=1e-6, atol=1e-7)
     diagonal = network.weights.slices["W"].start + np.arange(4) * 5
     assert not gradients[:, diagonal].any()
-
-
-def test_tabl_has_the_paper_s_dimension(jax):
-    network = networks.tabl()
-    assert network.dim == 234
-    assert network.dim + network.dim**2 == 54_990  # the paper's number of variational parameters
-    assert network.weights.labels[-1] == "lambda"
 
 
 @pytest.mark.parametrize("sigma", [None, 0.7])
@@ -366,20 +327,6 @@ def test_a_saved_posterior_knows_the_names(jax, tmp_path):
     assert 0.0 < again["lambda"].mean < 1.0
 
 
-def test_weights_by_name(jax):
-    network = networks.dense([4, 3, 2])
-    theta = RNG.standard_normal(network.dim)
-    weights = network.weights.constrain(theta)
-    assert {name: value.shape for name, value in weights.items()} == {
-        "W1": (4, 3),
-        "b1": (3,),
-        "W2": (3, 2),
-        "b2": (2,),
-    }
-    np.testing.assert_array_equal(network.weights.unconstrain(weights), theta)
-    assert network.weights.constrain(np.tile(theta, (7, 1)))["W2"].shape == (7, 3, 2)
-
-
 # --- PyTorch -------------------------------------------------------------------------------------------
 
 
@@ -528,33 +475,21 @@ def test_rounded_responses_are_warned_of(jax):
         network.on(X, responses)  # warnings are errors here
 
 
-def test_bad_windows(jax):
-    with pytest.raises(InvalidInputError, match=r"rows of shape \(10, 40\): expected \(40, 10\)"):
-        networks.tabl()(np.zeros((1, 234)), np.zeros((2, 10, 40)), [0, 1])
-
-
 def test_bad_networks(jax):
     def forward(weights, X):
         return X @ weights["W"]
 
+    network, normal = networks.Network, networks.normal
     cases = [
-        (
-            lambda: networks.Network("forward", {"W": (4, 3)}),
-            InvalidTypeError,
-            "forward must be a JAX function",
-        ),
-        (lambda: networks.Network(forward, [(4, 3)]), InvalidTypeError, "dict of shapes"),
-        (lambda: networks.Network(forward, {"W": 4}), InvalidTypeError, "the shape of W must be a tuple"),
-        (lambda: networks.Network(forward, {"W": (0,)}), InvalidInputError, "at least 1"),
-        (lambda: networks.Network(forward, {}), InvalidInputError, "at least one parameter"),
-        (lambda: networks.Network(forward, {"W": (4,)}, "softmax"), InvalidTypeError, r"networks\.softmax"),
-        (lambda: networks.Network(forward, {"W": (4, 3)}, precision="half"), InvalidInputError, "'single'"),
-        (
-            lambda: networks.Network(forward, {"sigma": (4, 1)}, networks.normal()),
-            InvalidInputError,
-            "sigma is a parameter of the likelihood",
-        ),
-        (lambda: networks.normal(0.0), InvalidInputError, "sigma must be positive"),
+        (lambda: network("forward", {"W": (4, 3)}), InvalidTypeError, "forward must be a JAX function"),
+        (lambda: network(forward, [(4, 3)]), InvalidTypeError, "dict of shapes"),
+        (lambda: network(forward, {"W": 4}), InvalidTypeError, "the shape of W must be a tuple"),
+        (lambda: network(forward, {"W": (0,)}), InvalidInputError, "at least 1"),
+        (lambda: network(forward, {}), InvalidInputError, "at least one parameter"),
+        (lambda: network(forward, {"W": (4,)}, "softmax"), InvalidTypeError, r"networks\.softmax"),
+        (lambda: network(forward, {"W": (4, 3)}, precision="half"), InvalidInputError, "'single'"),
+        (lambda: network(forward, {"sigma": (4, 1)}, normal()), InvalidInputError, "sigma is a parameter of"),
+        (lambda: normal(0.0), InvalidInputError, "sigma must be positive"),
         (lambda: networks.dense([4]), InvalidInputError, "inputs and outputs"),
         (lambda: networks.dense("43"), InvalidTypeError, "widths must be a list"),
         (lambda: networks.dense([4, 2.0]), InvalidTypeError, "a width must be an integer"),
@@ -567,22 +502,9 @@ def test_bad_networks(jax):
     flat = networks.Network(lambda w, X: X @ w["w"], {"w": (4,)})
     with pytest.raises(InvalidInputError, match=r"outputs of shape \(2,\) of two rows.*expected \(2, K\)"):
         flat(np.zeros((1, 4)), X, Y)
+    with pytest.raises(InvalidInputError, match=r"rows of shape \(10, 40\): expected \(40, 10\)"):
+        networks.tabl()(np.zeros((1, 234)), np.zeros((2, 10, 40)), [0, 1])
     with pytest.raises(InvalidInputError, match="softmax needs an output for each class"):
         networks.dense([4, 1])(np.zeros((1, 5)), X, Y)
     with pytest.raises(InvalidInputError, match="network of one output; got 3"):
         networks.dense([4, 3], likelihood=networks.normal())(np.zeros((1, 16)), X, X[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("make", "package"),
-    [
-        (lambda: networks.dense([4, 3]), "jax"),
-        (lambda: networks.tabl(), "jax"),
-        (lambda: networks.Network(lambda w, X: X, {"w": ()}), "jax"),
-        (lambda: networks.from_torch(None, X), "torch"),
-    ],
-)
-def test_a_missing_package(make, package, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)  # as Python does for a module that cannot be found
-    with pytest.raises(MissingDependencyError, match=rf"pip install 'mgvbp\[{package}\]'"):
-        make()

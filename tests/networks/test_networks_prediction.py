@@ -1,15 +1,12 @@
 """Predictions of networks: averages by hand, scores against scikit-learn, calibration of known probabilities."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import softmax
 
-from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, MissingDependencyError, baselines, networks
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, baselines, networks
 from mgvbp.networks import NormalPrediction, Prediction, base
-from mgvbp.networks.prediction import wilson
 
 RNG = np.random.default_rng(11)
 OUTPUTS = 2.0 * RNG.standard_normal((6, 40, 4))
@@ -167,13 +164,6 @@ def test_nothing_is_said_of_lost_rows():
         NormalPrediction(np.array([[np.nan, 1.0]]), np.ones(1)).score([0.0, 1.0])
 
 
-def test_wilson_is_that_of_scipy():
-    low, high = wilson(np.array([0.3, 1.0]), np.array([10, 7]), z=stats.norm.isf(0.025))
-    for k, n, ends in ((3, 10, (low[0], high[0])), (7, 7, (low[1], high[1]))):
-        expected = stats.binomtest(k, n).proportion_ci(method="wilson")
-        assert ends == pytest.approx((expected.low, expected.high))
-
-
 def test_the_plot_shows_the_table():
     pytest.importorskip("matplotlib")
     prediction = Prediction.from_outputs([OUTPUTS])
@@ -181,11 +171,10 @@ def test_the_plot_shows_the_table():
     table, some = prediction.reliability(Y, bins=5), prediction.reliability(Y, bins=5).count > 0
     points = next(line for line in ax.lines if line.get_label() == "accuracy")
     np.testing.assert_array_equal(points.get_xydata().T, [table.confidence[some], table.accuracy[some]])
+    (intervals,) = [c.get_segments() for c in ax.collections if hasattr(c, "get_segments")]
+    hits = np.rint(table.accuracy * table.count)[some]
+    for k, n, segment in zip(hits, table.count[some], intervals, strict=True):
+        expected = stats.binomtest(int(k), int(n)).proportion_ci(method="wilson")
+        np.testing.assert_allclose(segment[:, 1], expected)
     assert f"{table.ece:.3f}" in ax.get_title(loc="left")
     assert prediction.plot_reliability(Y, ax) is ax
-
-
-def test_a_missing_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'mgvbp\[plots\]'"):
-        certain([[0.2, 0.8]]).plot_reliability([0])

@@ -14,9 +14,9 @@ from scipy.stats import binomtest, kstest, norm
 import mgvbp
 from mgvbp.models import LinearRegression
 from mgvbp.sklearn import BayesianLinearRegression, BayesianLogisticRegression
+from mgvbp.sklearn.base import Scaling
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.linear import LOG_NOISE_VARIANCE, NormalErrors
-from mgvbp.sklearn.scaling import Scaling
 
 SIMULATIONS = 1500
 VARIANCE = 1.0

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.baselines.target import counted, target
-from mgvbp.core import Array, as_floats, as_key, positive_integer, positive_number, require
+from mgvbp.baselines.target import counted, start, target
+from mgvbp.core import Array, as_key, positive_integer, positive_number, require
 from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
-from mgvbp.families import Gaussian, frozen
+from mgvbp.families import frozen
 from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, grad_log_prior, log_prior
 
@@ -101,7 +101,8 @@ def adam(
     problem.require("gradients")
     number = positive_integer(max_iterations, "max_iterations")
     method = optax.adam(positive_number(step_size, "step_size"))
-    theta = _start(problem.dim, prior, initial, rng)
+    generator = np.random.default_rng((*as_key(rng), STREAM))
+    theta = frozen(np.array(start((problem.dim,), prior, initial, SPREAD, generator)))
     trace: list[float] = []
 
     def update(gradient: Any, state: Any, theta: Any) -> tuple[Any, Any]:
@@ -129,13 +130,3 @@ def adam(
             found, state = step(gradient, state, theta)
         theta = frozen(np.array(found))
     return PointEstimate(theta, frozen(np.array(trace)), len(trace))
-
-
-def _start(dim: int, prior: Prior | None, initial: ArrayLike | None, rng: int | np.random.Generator) -> Array:
-    if initial is None:
-        centre = prior.mean if isinstance(prior, Gaussian) else np.zeros(dim)
-        return frozen(centre + SPREAD * np.random.default_rng((*as_key(rng), STREAM)).standard_normal(dim))
-    theta = np.array(as_floats(initial, "initial"))
-    if theta.shape != (dim,):
-        raise InvalidInputError(f"initial has shape {theta.shape}; expected ({dim},)")
-    return frozen(theta)

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.baselines.chains import Chains
-from mgvbp.baselines.target import counted, target
-from mgvbp.core import Array, as_floats, as_key, positive_integer, require
+from mgvbp.baselines.target import counted, start, target
+from mgvbp.core import as_key, positive_integer, require
 from mgvbp.errors import (
     ConvergenceWarning,
     DivergenceError,
-    EvaluationError,
     InvalidInputError,
-    InvalidTypeError,
     warn_user,
 )
 from mgvbp.families import Diagonal, Gaussian
+from mgvbp.interop import trace
 from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, Problem
 
@@ -84,12 +83,12 @@ def nuts(
     problem = target(log_likelihood, prior, dim, initial)
     log_density = traced_density(problem)
     generator = np.random.default_rng((*as_key(rng), STREAM))
-    starts = _starts(number, problem, initial, generator)
+    starts = start((number, problem.dim), prior, initial, 1.0, generator)
 
-    def chain(key: Any, start: Any) -> Any:
+    def chain(key: Any, theta: Any) -> Any:
         for_warmup, for_draws = jax.random.split(key)
         (state, tuned), _ = blackjax.window_adaptation(blackjax.nuts, log_density).run(
-            for_warmup, start, warmup
+            for_warmup, theta, warmup
         )
         step = blackjax.nuts(log_density, **tuned).step
 
@@ -102,11 +101,11 @@ def nuts(
     run, derivatives = jax.jit(chain), jax.jit(jax.value_and_grad(log_density))
     draws, divergences = np.empty((number, length, problem.dim)), 0
     with jax.enable_x64(True):
-        for start in starts:
-            if not all(np.isfinite(part).all() for part in derivatives(start)):
+        for theta in starts:
+            if not all(np.isfinite(part).all() for part in derivatives(theta)):
                 raise DivergenceError(
-                    f"the log density or its gradient is not finite at the start {start}: give initial=",
-                    start,
+                    f"the log density or its gradient is not finite at the start {theta}: give initial=",
+                    theta,
                 )
         keys = jax.random.split(jax.random.key(int(generator.integers(2**32))), number)
         for k in counted(number, "chains", progress):
@@ -126,27 +125,8 @@ def traced_density(problem: Problem) -> Callable[[Any], Any]:
             f"NUTS takes a Gaussian prior or none, and this is a {type(prior).__name__}: put the prior into the "
             "function and leave prior out"
         )
-    try:
-        with jax.enable_x64(True):
-            shape = jax.eval_shape(function, theta).shape
-            if shape == ():
-                jax.eval_shape(jax.grad(function), theta)
-    except jax.errors.JAXTypeError:
-        raise InvalidTypeError(
-            f"JAX cannot trace {type(problem.log_likelihood).__name__}: NUTS needs a function written in JAX, or an "
-            "object that has one as .traced"
-        ) from None
-    except Exception as error:
-        error.add_note(
-            f"raised by the function given to mgvbp, for one θ of shape {theta.shape} in float64; if it is about "
-            "dtypes, JAX has met NumPy arrays that the function uses in 32 bits before: give it copies of them"
-        )
-        raise
-    if shape != ():
-        raise EvaluationError(
-            f"log_likelihood returned shape {shape} for one θ of shape {theta.shape}; expected a scalar: "
-            "mgvbp.from_jax(function, vectorized=True) makes one of a function of many"
-        )
+    with jax.enable_x64(True):
+        trace(jax.value_and_grad(function), theta)  # its error says what is wrong
     log_prior = traced_prior(prior)
     # BlackJAX wants one dtype throughout, also of a function that computes in single precision
     return lambda theta: jax.numpy.asarray(function(theta), np.float64) + log_prior(theta)
@@ -182,16 +162,3 @@ def warn_if_unreliable(chains: Chains) -> None:
             "num_warmup and num_draws; of a network, whose units can change places, compare predictions, not weights",
             ConvergenceWarning,
         )
-
-
-def _starts(
-    number: int, problem: Problem, initial: ArrayLike | None, generator: np.random.Generator
-) -> Array:
-    shape = (number, problem.dim)
-    if initial is None:
-        centre = problem.prior.mean if isinstance(problem.prior, Gaussian) else 0.0
-        return centre + generator.standard_normal(shape)
-    given = as_floats(initial, "initial")
-    if given.shape not in (shape, shape[1:]):
-        raise InvalidInputError(f"initial has shape {given.shape}; expected {shape} or {shape[1:]}")
-    return np.broadcast_to(given, shape)

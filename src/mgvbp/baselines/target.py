@@ -1,12 +1,13 @@
-"""What the baselines share: the problem they are given, and a bar that shows how far they are."""
+"""What the baselines share: the problem they are given, where they start, and a bar that shows how far they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core import as_floats, positive_integer
+from mgvbp.core import Array, as_floats, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
 from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
@@ -25,6 +26,26 @@ def target(
         shape = as_floats(initial, "initial").shape
         dim = shape[-1] if shape else 1
     return Problem(log_likelihood, prior, dim or 0)
+
+
+def start(
+    shape: tuple[int, ...],
+    prior: Prior | None,
+    initial: ArrayLike | None,
+    spread: float,
+    generator: np.random.Generator,
+) -> Array:
+    """Where to begin: ``initial``, one for all or each, or else draws around the prior's mean, or 0."""
+    if initial is None:
+        centre = prior.mean if isinstance(prior, Gaussian) else 0.0
+        return np.asarray(centre + spread * generator.standard_normal(shape))
+    given = as_floats(initial, "initial")
+    possible = dict.fromkeys((shape, shape[-1:]))
+    if given.shape not in possible:
+        raise InvalidInputError(
+            f"initial has shape {given.shape}; expected {' or '.join(map(str, possible))}"
+        )
+    return np.broadcast_to(given, shape)
 
 
 def counted(number: int, what: str, progress: bool) -> Iterable[int]:

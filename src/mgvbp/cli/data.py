@@ -75,7 +75,7 @@ def _fetch_with_bar(name: str) -> Path | None:
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(name, total=None)
-        return fetch(name, lambda done, total: progress.update(task, completed=done, total=total))
+        return fetch(name, lambda done, total: progress.update(task, completed=done, total=total or None))
 
 
 def locate(arguments: argparse.Namespace) -> int:

@@ -13,10 +13,9 @@ Dataset('synthetic-har': 1680 rows to train, 421 to test; target 't', features '
 """
 
 from mgvbp.datasets.catalogue import CATALOGUE, Entry, fetch, find, load, where
-from mgvbp.datasets.classification import Classification, labour
-from mgvbp.datasets.dataset import Dataset
 from mgvbp.datasets.files import cache_directory
 from mgvbp.datasets.lob import LOB, find_joins, load_fi2010, simulate_lob, write_fi2010
+from mgvbp.datasets.paper import Classification, Dataset, labour
 
 __all__ = [
     "CATALOGUE",

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from mgvbp.core import one_of
 from mgvbp.datasets import paper, synthetic
-from mgvbp.datasets.dataset import Dataset
-from mgvbp.datasets.download import Progress
-from mgvbp.datasets.files import VARIABLE, File, cached, fetch_file, given
+from mgvbp.datasets.files import VARIABLE, File, Progress, cached, fetch_file, given
 from mgvbp.datasets.lob.fi2010 import SOURCE
+from mgvbp.datasets.paper import Dataset
 from mgvbp.errors import DataUnavailableError
 
 
@@ -136,7 +135,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path | None:
     name : str
         As for `load`.
     progress : callable, optional
-        Called with the bytes that are here and the bytes there will be (None if unknown) during a download.
+        Called with the bytes that are here and the bytes there will be (0 if unknown) during a download.
 
     Returns
     -------

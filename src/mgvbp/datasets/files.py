@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgvbp.datasets.download import Progress, downloader
 from mgvbp.errors import DataUnavailableError
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes that are here and the bytes there will be, 0 where the server does not say."""
 
 BASE_URL = "https://raw.githubusercontent.com/mmagris/MGVBP/857e49c2ac6ab9542edb5fb6c6269ab17d54fba7"
 """The authors' repository at one commit, so that an address always has the same bytes."""
@@ -74,15 +77,31 @@ def fetch_file(file: File, progress: Progress | None = None) -> Path:
     import pooch
 
     try:
-        kept = pooch.retrieve(
-            file.url, file.sha256, file.name, cache_directory(), downloader=downloader(progress)
-        )
+        download = pooch.HTTPDownloader(progressbar=Bar(progress) if progress else False)
+        kept = pooch.retrieve(file.url, file.sha256, file.name, cache_directory(), downloader=download)
     except (OSError, ValueError) as error:  # pooch has a ValueError for a wrong checksum
         raise DataUnavailableError(
             f"{file.name} could not be fetched from {file.url} ({_reason(error)}): try again on line, or put "
             f"the file into a directory and name that in the environment variable {VARIABLE}"
         ) from error
     return Path(kept)
+
+
+class Bar:
+    """What pooch takes for a progress bar, as calls of ``progress``."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.done, self.total = progress, 0, 0
+
+    def update(self, number: int) -> None:
+        """``number`` bytes more are here; pooch counts whole chunks, and all bytes once more at the end."""
+        self.done = min(self.done + number, self.total or self.done + number)
+        self.progress(self.done, self.total)
+
+    def reset(self) -> None:
+        """Called at the end."""
+
+    close = reset
 
 
 def _reason(error: Exception) -> str:
@@ -94,7 +113,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.Timeout):
         return "the server did not answer in time"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off; what came is kept, and the next try goes on from there"
+        return "the connection broke off"
     if isinstance(error, requests.RequestException):
         return "no connection"
     return "wrong checksum" if isinstance(error, ValueError) else str(error)

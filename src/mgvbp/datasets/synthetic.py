@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp.core import Array, require
-from mgvbp.datasets.dataset import Dataset
-from mgvbp.datasets.paper import FEATURES, N_TRAIN
+from mgvbp.datasets.paper import FEATURES, Dataset, first_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +22,9 @@ def simulate() -> Dataset:
     truth = {"intercept": 1.0, "x1": 0.5, "x2": -1.0, "x3": 2.0, "sigma": 0.7}
     X = rng.standard_normal((250, 3))
     y = _linear(X, truth) + truth["sigma"] * rng.standard_normal(250)
-    features = ["x1", "x2", "x3"]
-    frame = _frame([*features, "y"], [*X.T, y])
+    frame = _frame([*FEATURES["synthetic"], "y"], [*X.T, y])
     about = "A simulated linear regression with three standard normal covariates."
-    return Dataset("synthetic", frame.iloc[:200], frame.iloc[200:], "y", features, about, truth)
+    return first_rows("synthetic", frame, "y", about, truth)
 
 
 def simulate_labour() -> Dataset:
@@ -44,10 +42,9 @@ def simulate_labour() -> Dataset:
         ]
     )
     y = np.where(rng.logistic(size=n) < _linear(X, truth), 1.0, 0.0)
-    features, split = list(FEATURES["labour"]), N_TRAIN["labour"]
-    frame = _frame([*features, "inlf"], [*X.T, y])
+    frame = _frame([*FEATURES["labour"], "inlf"], [*X.T, y])
     about = "A simulated logistic regression with the columns and the numbers of rows of 'labour'."
-    return Dataset("synthetic-labour", frame.iloc[:split], frame.iloc[split:], "inlf", features, about, truth)
+    return first_rows("synthetic-labour", frame, "inlf", about, truth)
 
 
 def simulate_sp500() -> Dataset:
@@ -65,9 +62,8 @@ def simulate_sp500() -> Dataset:
     # a measure of h from 50 and one from 80 intraday returns: h χ²/k
     rv, rk = (np.sqrt(h * rng.chisquare(k, n) / k) for k in (50, 80))
     frame = _frame(["r", "rv", "rk"], [r, rv, rk], first_day="2014-01-03")
-    split = N_TRAIN["sp500"]
     about = "Simulated returns of a Gaussian GARCH(1,1) with the columns and the split of 'sp500'."
-    return Dataset("synthetic-sp500", frame.iloc[:split], frame.iloc[split:], "r", [], about, truth)
+    return first_rows("synthetic-sp500", frame, "r", about, truth)
 
 
 def simulate_har() -> Dataset:
@@ -81,10 +77,9 @@ def simulate_har() -> Dataset:
         past = t[i : i + month]
         X[i] = past[-1], past[-5:].mean(), past.mean()
         t[month + i] = _linear(X[i], truth) + shock
-    features, split = list(FEATURES["har"]), N_TRAIN["har"]
-    frame = _frame(["t", *features], [t[month:], *X.T], first_day="2014-02-05")
+    frame = _frame(["t", *FEATURES["har"]], [t[month:], *X.T], first_day="2014-02-05")
     about = "A simulated heterogeneous autoregression with the columns and the split of 'har'."
-    return Dataset("synthetic-har", frame.iloc[:split], frame.iloc[split:], "t", features, about, truth)
+    return first_rows("synthetic-har", frame, "t", about, truth)
 
 
 def simulate_istanbul() -> Dataset:
@@ -96,12 +91,9 @@ def simulate_istanbul() -> Dataset:
     X = 0.01 * (rng.standard_normal((n, 1)) + rng.standard_normal((n, 7)))
     y = _linear(X, truth) + truth["sigma"] * rng.standard_normal(n)
     lira = y + 0.005 * rng.standard_normal(n)
-    features, split = list(FEATURES["istanbul"]), N_TRAIN["istanbul"]
-    frame = _frame(["ISE", *features, "ISE_TL"], [y, *X.T, lira], first_day="2009-01-05")
+    frame = _frame(["ISE", *FEATURES["istanbul"], "ISE_TL"], [y, *X.T, lira], first_day="2009-01-05")
     about = "A simulated linear regression with the columns and the split of 'istanbul'."
-    return Dataset(
-        "synthetic-istanbul", frame.iloc[:split], frame.iloc[split:], "ISE", features, about, truth
-    )
+    return first_rows("synthetic-istanbul", frame, "ISE", about, truth)
 
 
 def _linear(X: Array, truth: dict[str, float]) -> Array:

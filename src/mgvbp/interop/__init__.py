@@ -5,9 +5,18 @@ with `model`, the class that all of them become. `jax_function` differentiates a
 `pymc_model` translate names and constraints.
 """
 
+from mgvbp.interop.compiled import trace
 from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
 
-__all__ = ["ForeignModel", "ForeignParameters", "JaxLikelihood", "from_jax", "from_numpyro", "from_pymc"]
+__all__ = [
+    "ForeignModel",
+    "ForeignParameters",
+    "JaxLikelihood",
+    "from_jax",
+    "from_numpyro",
+    "from_pymc",
+    "trace",
+]

@@ -16,12 +16,6 @@ SIZES = (1024, 256, 64, 16)
 iteration."""
 
 
-def compiled(function: Callable[..., Any]) -> Compiled:
-    """``function``, which takes one draw, as a function of any number of draws."""
-    require("jax", "jax")
-    return Compiled(function)
-
-
 class Compiled:
     """A function mapped over the leading axis of its first argument: NumPy arrays, or a dict of them, in and out.
 
@@ -33,6 +27,7 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        require("jax", "jax")
         self._function = function
         self._mapped: dict[Any, Callable[..., Any]] = {}
 

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from scipy.linalg import helmert
+
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.interop.compiled import compiled
-from mgvbp.interop.traced_transforms import traced_constrain
+from mgvbp.interop.compiled import Compiled
 from mgvbp.problem.minibatch import Minibatches
 from mgvbp.problem.model import Model
+from mgvbp.problem.parameters import Parameters
+from mgvbp.transforms import Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
 
 class JaxLikelihood:
@@ -31,12 +34,12 @@ class JaxLikelihood:
 
     @cached_property
     def _values(self) -> Callable[..., Array]:
-        return compiled(self.traced)
+        return Compiled(self.traced)
 
     @cached_property
     def value_and_grad(self) -> Callable[..., tuple[Array, Array]]:
         """Values (S,) and gradients (S, d) at the rows of θ (S, d); data follow θ if the function takes them."""
-        return compiled(require("jax", "jax").value_and_grad(self.traced))
+        return Compiled(require("jax", "jax").value_and_grad(self.traced))
 
     def __call__(self, theta: Array, *data: Any) -> Array:
         """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
@@ -101,3 +104,55 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
     if isinstance(function, Model) and type(function).__call__ is Model.__call__:
         return JaxModel(function, vectorized=vectorized)
     return JaxLikelihood((lambda row, *data: function(row[None], *data)[0]) if vectorized else function)
+
+
+def traced_constrain(parameters: Parameters) -> Callable[[Any], dict[str, Any]]:
+    """`Parameters.constrain` of one draw, (d,) -> values by name, as a JAX function.
+
+    Raises
+    ------
+    InvalidInputError
+        One of the constraints is not written in JAX.
+    """
+    jax = require("jax", "jax")
+    advice = (
+        f"grad='jax' knows {', '.join(kind.__name__ for kind in TRACED)}: write the function in θ itself for "
+        "mgvbp.from_jax, with the prior of the named parameters, or the model for mgvbp.from_numpyro"
+    )
+    for name, transform in parameters.transforms.items():
+        if type(transform) not in TRACED:  # a subclass may have another formula
+            raise InvalidInputError(
+                f"{name} has the constraint {transform!r}, which is not written in JAX; {advice}"
+            )
+    if parameters.shared:
+        raise InvalidInputError(f"{', '.join(parameters.shared)} share a constraint; {advice}")
+
+    def constrain(theta: Any) -> dict[str, Any]:
+        return {
+            name: TRACED[type(t)](jax, t, theta[parameters.slices[name]]).reshape(t.shape)
+            for name, t in parameters.transforms.items()
+        }
+
+    return constrain
+
+
+def _interval(jax: Any, transform: Interval, x: Any) -> Any:
+    lower, upper = transform.bounds
+    distance = (upper - lower) * jax.nn.sigmoid(-jax.numpy.abs(x))
+    return jax.numpy.where(x < 0.0, lower + distance, upper - distance)
+
+
+def _ordered(jax: Any, _: Ordered, x: Any) -> Any:
+    return jax.numpy.cumsum(jax.numpy.concatenate([x[:1], jax.numpy.exp(x[1:])]))
+
+
+TRACED: dict[type, Callable[[Any, Any, Any], Any]] = {
+    Real: lambda jax, _, x: x,
+    Positive: lambda jax, _, x: jax.numpy.exp(x),
+    LowerBound: lambda jax, transform, x: transform.bounds[0] + jax.numpy.exp(x),
+    UpperBound: lambda jax, transform, x: transform.bounds[1] - jax.numpy.exp(-x),
+    Interval: _interval,
+    Ordered: _ordered,
+    Simplex: lambda jax, transform, x: jax.nn.softmax(x @ helmert(transform.shape[0])),
+}
+"""The constrained value of ``x`` (size,) as a flat array, by the formulas in `mgvbp.transforms`, in JAX."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.interop.compiled import compiled
+from mgvbp.interop.compiled import Compiled
 from mgvbp.interop.jax_function import JaxLikelihood
 from mgvbp.interop.model import ForeignModel, ForeignParameters
 from mgvbp.problem.parameters import slices_of
@@ -100,7 +100,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         parts = unconstrained(values)
         return jax.numpy.concatenate([parts[name].reshape(-1) for name in names])
 
-    parameters = ForeignParameters(shapes, unconstrained_shapes, compiled(to_values), compiled(to_theta))
+    parameters = ForeignParameters(shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta))
     return ForeignModel(JaxLikelihood(log_density), parameters)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +14,21 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.networks.arrays import as_array, as_rows, draws_of, warn_of_rounding
-from mgvbp.networks.blocks import DERIVATIVES, DRAWS, PAIRS, blocks, filled_up
-from mgvbp.networks.kernels import Function, Kernels, Library, kernels
+from mgvbp.networks.data import NetworkLikelihood, as_array, as_rows, draws_of, warn_of_rounding
+from mgvbp.networks.kernels import (
+    DERIVATIVES,
+    DRAWS,
+    PAIRS,
+    Function,
+    Kernels,
+    Library,
+    Rows,
+    blocks,
+    cut,
+    filled_up,
+    kernels,
+)
 from mgvbp.networks.likelihoods import Likelihood
-from mgvbp.networks.on_data import NetworkLikelihood
 from mgvbp.problem import Parameters
 from mgvbp.transforms import Elementwise, Real
 
@@ -24,8 +36,6 @@ PRECISIONS = {"single": np.float32, "double": np.float64}
 """The precisions that a network may compute in."""
 Shapes = Mapping[str, tuple[int, ...] | Elementwise]
 """The shape of each of the weights by name; or the constraint under which the network puts it."""
-Rows = np.ndarray[Any, Any]
-NON_FINITE = "X has non-finite entries"
 
 
 class BaseNetwork(ABC):
@@ -46,7 +56,7 @@ class BaseNetwork(ABC):
 
     sums_over_rows: ClassVar[bool] = True  # mgvbp.Minibatches need not check it
 
-    def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str) -> None:
+    def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str, library: Library) -> None:
         if not isinstance(likelihood, Likelihood):
             raise InvalidTypeError(
                 "likelihood must be networks.softmax, networks.normal(sigma) or another Likelihood; "
@@ -56,11 +66,8 @@ class BaseNetwork(ABC):
         self.likelihood = likelihood
         self.precision = one_of(precision, PRECISIONS, "precision")
         self._dtype = PRECISIONS[self.precision]
+        self._library = library
         self._num_outputs: dict[tuple[int, ...], int] = {}
-
-    @property
-    @abstractmethod
-    def _library(self) -> Library: ...
 
     @abstractmethod
     def _forward(self, weights: dict[str, Any], X: Any) -> Any:
@@ -96,10 +103,8 @@ class BaseNetwork(ABC):
         """The log-likelihood of each row at each draw, (S, n)."""
         draws, (rows, responses) = self._draws(theta), self._data(X, y)
         values = np.empty((len(draws), len(rows)))
-        for part, height in blocks(len(rows), self._height(draws, PAIRS)):
-            block = self._block(rows, part, height), filled_up(responses[part], height)
-            for some, filled in self._blocks_of_draws(draws):
-                values[some, part] = cut(self._kernels.pointwise(filled, *block), some, part)
+        for some, part, arrays in self._blocks(draws, PAIRS, rows, responses):
+            values[some, part] = cut(self._kernels.pointwise(*arrays), some, part)
         return values
 
     def on(
@@ -120,8 +125,8 @@ class BaseNetwork(ABC):
         rows, responses = self._data(X, y)
         if isinstance(rows, np.ndarray):
             rows = rows.astype(self._dtype, copy=False)
-        if not all(np.isfinite(rows[part]).all() for part, _ in blocks(len(rows), PAIRS)):
-            raise InvalidInputError(NON_FINITE)
+        for part, _ in blocks(len(rows), PAIRS):
+            refuse_non_finite(rows[part])
         if self.precision == "single" and responses.dtype.kind == "f":
             warn_of_rounding(y)
         return NetworkLikelihood(self, rows, responses, batch_size=batch_size, rng=rng)
@@ -155,15 +160,10 @@ class BaseNetwork(ABC):
 
     def _outputs(self, draws: Array, X: Any) -> Iterator[Array]:
         """Outputs (S, n, K), a block of rows at a time."""
-        for part, height in blocks(len(X), self._height(draws, PAIRS)):
-            block = self._block(X, part, height)
-            if not np.isfinite(block).all():
-                raise InvalidInputError(NON_FINITE)
+        for part, group in groupby(self._blocks(draws, PAIRS, X), key=itemgetter(1)):
+            refuse_non_finite(X[part])
             yield np.concatenate(
-                [
-                    cut(self._kernels.outputs(filled, block), some, part)
-                    for some, filled in self._blocks_of_draws(draws)
-                ]
+                [cut(self._kernels.outputs(*arrays), some, part) for some, _, arrays in group]
             )
 
     def _sums(
@@ -171,14 +171,23 @@ class BaseNetwork(ABC):
     ) -> tuple[Array, ...]:
         draws, (rows, responses) = self._draws(theta), self._data(X, y)
         totals = (np.zeros(len(draws)), np.zeros(draws.shape), np.zeros(draws.shape))
-        for part, height in blocks(len(rows), self._height(draws, pairs)):
-            block = self._block(rows, part, height), filled_up(responses[part], height)
-            present = np.arange(height) < part.stop - part.start
-            for some, filled in self._blocks_of_draws(draws):
-                terms = kernel(filled, *block, present)
-                for total, term in zip(totals, terms, strict=False):
-                    total[some] += cut(term, some)
+        for some, part, arrays in self._blocks(draws, pairs, rows, responses):
+            present = np.arange(len(arrays[-1])) < part.stop - part.start
+            terms = kernel(*arrays, present)
+            for total, term in zip(totals, terms, strict=False):
+                total[some] += cut(term, some)
         return totals[: len(terms)]
+
+    def _blocks(
+        self, draws: Array, pairs: int, X: Any, *responses: Rows
+    ) -> Iterator[tuple[slice, slice, tuple[Rows, ...]]]:
+        """Which draws and rows make up each block, and their arrays, filled up to the block's size."""
+        single = draws.astype(self._dtype, copy=False)
+        for part, height in blocks(len(X), max(1, pairs // min(len(draws), DRAWS))):
+            data = [np.asarray(X[part], self._dtype), *(rows[part] for rows in responses)]
+            data = [filled_up(array, height) for array in data]
+            for some, size in blocks(len(draws), DRAWS):
+                yield some, part, (filled_up(single[some], size), *data)
 
     @cached_property
     def _kernels(self) -> Kernels:
@@ -196,20 +205,6 @@ class BaseNetwork(ABC):
         """The entries of one θ (d,), an array of any library, in the shapes of the weights."""
         shapes = {name: transform.shape for name, transform in self.weights.transforms.items()}
         return {name: theta[where].reshape(shapes[name]) for name, where in self.weights.slices.items()}
-
-    # --- blocks ---------------------------------------------------------------------------------------
-
-    def _height(self, draws: Array, pairs: int) -> int:
-        """Rows of a block, at most."""
-        return max(1, pairs // min(len(draws), DRAWS))
-
-    def _block(self, X: Any, part: slice, height: int) -> Rows:
-        return filled_up(np.asarray(X[part], self._dtype), height)
-
-    def _blocks_of_draws(self, draws: Array) -> Iterator[tuple[slice, Rows]]:
-        single = draws.astype(self._dtype, copy=False)
-        for some, size in blocks(len(draws), DRAWS):
-            yield some, filled_up(single[some], size)
 
     # --- checks ---------------------------------------------------------------------------------------
 
@@ -244,6 +239,12 @@ class BaseNetwork(ABC):
         return f"{type(self).__name__}(dim={self.dim}: {shapes})"
 
 
+def refuse_non_finite(rows: Rows) -> None:
+    """Raise if rows of X have entries that are not finite."""
+    if not np.isfinite(rows).all():
+        raise InvalidInputError("X has non-finite entries")
+
+
 def named_weights(weights: Shapes, likelihood: Likelihood) -> Parameters:
     """The weights of these shapes, and what the likelihood adds to them."""
     if not isinstance(weights, Mapping):
@@ -256,8 +257,3 @@ def named_weights(weights: Shapes, likelihood: Likelihood) -> Parameters:
     if doubled := set(transforms) & set(likelihood.parameters):
         raise InvalidInputError(f"{', '.join(doubled)} is a parameter of the likelihood: rename the weight")
     return Parameters(transforms | likelihood.parameters)
-
-
-def cut(array: Rows, *parts: slice) -> Rows:
-    """What the parts of the leading axes have without their filling."""
-    return array[tuple(slice(part.stop - part.start) for part in parts)]

@@ -1,28 +1,44 @@
-"""What is computed for a block of draws and rows, in the words that JAX and PyTorch share."""
+"""Blocks of draws and rows, and what is computed for each of them, in the words that JAX and PyTorch share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 Function = Callable[..., Any]
+Rows = np.ndarray[Any, Any]
+
+DRAWS = 64
+"""The most draws of a block."""
+PAIRS = 2**14
+"""The most draws × rows of a block, so that the outputs of a small network stay in or near the cache."""
+DERIVATIVES = 2**20
+"""The most draws × rows × weights of a block with per-example gradients: 4 MB an array in single precision."""
 
 
-class Library(Protocol):
-    """An array library with derivatives."""
+@dataclass(frozen=True)
+class Library:
+    """An array library with derivatives.
+
+    Attributes
+    ----------
+    xp : module
+        Its functions of arrays.
+    vmap : callable
+        (function, axes) -> ``function`` mapped over these axes of its arguments.
+    value_and_grad : callable
+        function -> its value and its gradient by the first argument.
+    compiled : callable
+        function -> the same with NumPy arrays as arguments and results.
+    """
 
     xp: Any
-    """Its functions of arrays."""
-
-    def vmap(self, function: Function, axes: tuple[int | None, ...]) -> Function:
-        """``function`` mapped over these axes of its arguments."""
-
-    def value_and_grad(self, function: Function) -> Function:
-        """The value of ``function`` and its gradient by the first argument."""
-
-    def compiled(self, function: Function) -> Function:
-        """``function`` with NumPy arrays as arguments and results."""
+    vmap: Function
+    value_and_grad: Function
+    compiled: Function
 
 
 @dataclass(frozen=True)
@@ -68,7 +84,8 @@ def kernels(library: Library, outputs: Function, log_densities: Function) -> Ker
         )
 
     def over_draws(function: Function, others: int) -> Function:
-        return library.compiled(library.vmap(function, (0, *[None] * others)))
+        mapped: Function = library.compiled(library.vmap(function, (0, *[None] * others)))
+        return mapped
 
     return Kernels(
         outputs=over_draws(outputs, 1),
@@ -77,3 +94,41 @@ def kernels(library: Library, outputs: Function, log_densities: Function) -> Ker
         gradients=over_draws(library.value_and_grad(value), 3),
         squares=over_draws(squares, 3),
     )
+
+
+# --- blocks -------------------------------------------------------------------------------------------
+
+
+def blocks(number: int, most: int) -> Iterator[tuple[slice, int]]:
+    """Cover ``number`` rows by blocks of one size; each as the rows it has and the size it is to be filled up to.
+
+    There are as few blocks as ``most`` rows in each of them allow, and their size is rounded up to the next of 1, ...,
+    8, 10, 12, 14, 16, 20, ..., four to a doubling. So data of any size have blocks of one of very few sizes, and less
+    than a quarter of the work is wasted.
+
+    Examples
+    --------
+    >>> list(blocks(50, 30))
+    [(slice(0, 28, None), 28), (slice(28, 50, None), 28)]
+    """
+    size = rounded_up(-(-number // -(-number // most)))
+    for start in range(0, number, size):
+        yield slice(start, min(start + size, number)), size
+
+
+def rounded_up(number: int) -> int:
+    """The next number with at most three leading binary digits that are not zero."""
+    unit = 1 << max(0, number.bit_length() - 3)
+    return -(-number // unit) * unit
+
+
+def filled_up(rows: Rows, size: int) -> Rows:
+    """``rows`` and its last one again and again, ``size`` in all: values that the network can take."""
+    if len(rows) == size:
+        return rows
+    return np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
+
+
+def cut(array: Rows, *parts: slice) -> Rows:
+    """What the parts of the leading axes have without their filling."""
+    return array[tuple(slice(part.stop - part.start) for part in parts)]

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from mgvbp.core import Array, as_floats, positive_number
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import LOG_2PI
-from mgvbp.networks.normal_prediction import NormalPrediction
-from mgvbp.networks.prediction import Prediction, checked_labels
+from mgvbp.networks.data import checked_labels
+from mgvbp.networks.prediction import NormalPrediction, Prediction
 from mgvbp.transforms import Elementwise, Positive
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from mgvbp.core import require
 from mgvbp.errors import InvalidTypeError
 from mgvbp.networks.base import BaseNetwork, Shapes
-from mgvbp.networks.kernels import Function
+from mgvbp.networks.kernels import Function, Library
 from mgvbp.networks.likelihoods import Likelihood, softmax
 
 
@@ -53,19 +52,14 @@ class Network(BaseNetwork):
     ) -> None:
         if not callable(forward):
             raise InvalidTypeError(f"forward must be a JAX function of weights and rows; got {forward!r}")
-        super().__init__(weights, likelihood, precision)
+        super().__init__(weights, likelihood, precision, jax_library())
         self.forward = forward
-        require("jax", "jax")
-
-    @cached_property
-    def _library(self) -> Jax:
-        return Jax()
 
     def _forward(self, weights: dict[str, Any], X: Any) -> Any:
         return self.forward(weights, X)
 
     def _shape_of_outputs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        jax = self._library.jax
+        jax = require("jax", "jax")
         with jax.enable_x64(True):
             theta = jax.ShapeDtypeStruct((self.dim,), self._dtype)
             X = jax.ShapeDtypeStruct(shape, self._dtype)
@@ -90,26 +84,17 @@ class Network(BaseNetwork):
         return log_likelihood
 
 
-class Jax:
-    """JAX as a `Library`; its switch for 64 bits is turned within calls alone."""
+def jax_library() -> Library:
+    """JAX; its switch for 64 bits is turned within calls alone."""
+    jax = require("jax", "jax")
 
-    def __init__(self) -> None:
-        self.jax = require("jax", "jax")
-        self.xp = self.jax.numpy
-
-    def vmap(self, function: Function, axes: tuple[int | None, ...]) -> Function:
-        mapped: Function = self.jax.vmap(function, axes)
-        return mapped
-
-    def value_and_grad(self, function: Function) -> Function:
-        derived: Function = self.jax.value_and_grad(function)
-        return derived
-
-    def compiled(self, function: Function) -> Function:
-        jitted = self.jax.jit(function)
+    def compiled(function: Function) -> Function:
+        jitted = jax.jit(function)
 
         def of_arrays(*arrays: np.ndarray[Any, Any]) -> Any:
-            with self.jax.enable_x64(True):
-                return self.jax.tree.map(np.asarray, jitted(*arrays))
+            with jax.enable_x64(True):
+                return jax.tree.map(np.asarray, jitted(*arrays))
 
         return of_arrays
+
+    return Library(jax.numpy, jax.vmap, jax.value_and_grad, compiled)

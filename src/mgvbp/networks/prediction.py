@@ -1,4 +1,4 @@
-"""Class probabilities averaged over a posterior: how sure they are, how good, and how well calibrated."""
+"""Predictions averaged over a posterior: how sure they are, how good, and how well calibrated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, logsumexp, xlogy
 
-from mgvbp.core import Array, positive_integer
-from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.networks.arrays import as_array, refuse_nan
+from mgvbp.core import Array, as_floats, positive_integer
+from mgvbp.errors import InvalidInputError
+from mgvbp.families import LOG_2PI
+from mgvbp.networks.data import Labels, as_array, checked_labels, refuse_nan
 from mgvbp.plots.canvas import BAND, GREY, LINE, finished, one_axes, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -169,11 +168,19 @@ class Prediction:
 
         Predictions are calibrated where the points lie on the diagonal.
         """
+        from scipy.stats import binomtest  # slow to import
+
         table = self.reliability(y, bins)
         ax = one_axes(ax, 4.5, 4.5, private_figure)
         some = table.count > 0
         confidence, accuracy = table.confidence[some], table.accuracy[some]
-        low, high = wilson(accuracy, table.count[some])
+        hits = np.rint(accuracy * table.count[some]).astype(int)
+        low, high = np.transpose(
+            [
+                binomtest(k, n).proportion_ci(method="wilson")
+                for k, n in zip(hits, table.count[some], strict=True)
+            ]
+        )
         ax.stairs(table.count / table.count.sum(), table.edges, fill=True, color=BAND, label="share of rows")
         ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
         ax.vlines(confidence, low, high, color=LINE, linewidth=1.0)
@@ -183,26 +190,65 @@ class Prediction:
         return finished(ax, title, loc="upper left", frameon=False)
 
 
-def wilson(share: Array, n: NDArray[np.int64], z: float = 1.96) -> tuple[Array, Array]:
-    """The ends of Wilson's interval for a probability, of which ``n`` trials showed ``share``."""
-    middle = (share + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
-    half = z / (1.0 + z**2 / n) * np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2))
-    return middle - half, middle + half
+@dataclass(frozen=True)
+class NormalScores:
+    """How far predictions were off.
+
+    Attributes
+    ----------
+    rmse : float
+        The root of the mean squared error of the predictive mean.
+    log_predictive_density : float
+        The mean over the rows of ``log mean_s p(y | x, θ_s)``.
+    """
+
+    rmse: float
+    log_predictive_density: float
 
 
-def checked_labels(y: ArrayLike, n: int, num_classes: int) -> Labels:
-    """``y`` as ``n`` labels 0, ..., num_classes − 1."""
-    given = as_array(y, "y")
-    if given.dtype.kind not in "iub":
-        raise InvalidTypeError(
-            f"y must hold labels 0, ..., {num_classes - 1} as integers; got {given.dtype} values: "
-            "np.unique(y, return_inverse=True)[1] makes such labels of any values"
+@dataclass(frozen=True, eq=False)
+class NormalPrediction:
+    """The predictive distribution of each row: a mixture of normal distributions, one of each draw.
+
+    Parameters
+    ----------
+    means : ndarray of shape (S, N)
+    sigma : ndarray of shape (S,)
+
+    Examples
+    --------
+    >>> prediction = NormalPrediction(means=np.array([[1.0], [3.0]]), sigma=np.array([0.6, 0.6]))
+    >>> prediction.mean, prediction.std, prediction.std_of_mean
+    (array([2.]), array([1.16619038]), array([1.]))
+    """
+
+    means: Array
+    sigma: Array
+
+    @property
+    def mean(self) -> Array:
+        """The predictive mean of each row, (N,)."""
+        return np.asarray(self.means.mean(axis=0))
+
+    @property
+    def std(self) -> Array:
+        """The standard deviation of a new response, (N,): noise and doubt about the weights."""
+        return np.sqrt(self.std_of_mean**2 + np.mean(self.sigma**2))
+
+    @property
+    def std_of_mean(self) -> Array:
+        """The standard deviation of the network's output over the draws, (N,): doubt about the weights alone."""
+        return np.asarray(self.means.std(axis=0))
+
+    def score(self, y: ArrayLike) -> NormalScores:
+        """Scores of the predictions where the responses (N,) were ``y``."""
+        truth = as_floats(as_array(y, "y"), "y")
+        if truth.shape != self.means.shape[1:]:
+            raise InvalidInputError(f"y has shape {truth.shape}; expected {self.means.shape[1:]}")
+        refuse_nan(self.means, 1, "means")
+        errors = (truth - self.means) / self.sigma[:, None]
+        densities = -0.5 * errors**2 - np.log(self.sigma)[:, None] - 0.5 * LOG_2PI
+        return NormalScores(
+            rmse=float(np.sqrt(np.mean((truth - self.mean) ** 2))),
+            log_predictive_density=float(np.mean(logsumexp(densities, axis=0)) - np.log(len(self.means))),
         )
-    if given.shape != (n,):
-        raise InvalidInputError(f"y has shape {given.shape}; expected ({n},), one label for each row of X")
-    if given.min() < 0 or given.max() >= num_classes:
-        raise InvalidInputError(
-            f"y must hold labels 0, ..., {num_classes - 1}, one for each output; "
-            f"got {given.min()} to {given.max()}"
-        )
-    return given.astype(np.int32, copy=False)

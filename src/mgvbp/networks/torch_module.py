@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mgvbp.core import Array, require
 from mgvbp.errors import InvalidTypeError
-from mgvbp.networks.arrays import as_rows
 from mgvbp.networks.base import BaseNetwork
-from mgvbp.networks.kernels import Function
+from mgvbp.networks.data import as_rows
+from mgvbp.networks.kernels import Function, Library
 from mgvbp.networks.likelihoods import Likelihood, softmax
 
 
@@ -30,17 +29,12 @@ class TorchNetwork(BaseNetwork):
         if not isinstance(module, self._torch.nn.Module):
             raise InvalidTypeError(f"module must be a torch.nn.Module; got {module!r}")
         learnt = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
-        super().__init__(
-            {name: tuple(weight.shape) for name, weight in learnt.items()}, likelihood, precision
-        )
+        shapes = {name: tuple(weight.shape) for name, weight in learnt.items()}
+        super().__init__(shapes, likelihood, precision, torch_library())
         dtype = self._torch.float64 if precision == "double" else self._torch.float32
         self._module = copy.deepcopy(module).eval().to("cpu", dtype)
         first = {name: weight.detach().cpu().numpy() for name, weight in learnt.items()}
         self.initial: Array = self.weights.unconstrain(first | dict.fromkeys(likelihood.parameters, 1.0))
-
-    @cached_property
-    def _library(self) -> Torch:
-        return Torch()
 
     def _forward(self, weights: dict[str, Any], X: Any) -> Any:
         own = {name: value for name, value in weights.items() if name not in self.likelihood.parameters}
@@ -53,32 +47,23 @@ class TorchNetwork(BaseNetwork):
             )
 
 
-class Torch:
-    """PyTorch as a `Library`."""
+def torch_library() -> Library:
+    """PyTorch."""
+    torch = require("torch", "torch")
 
-    def __init__(self) -> None:
-        self.xp = require("torch", "torch")
+    def value_and_grad(function: Function) -> Function:
+        reversed_pair = torch.func.grad_and_value(function)
+        return lambda *args: reversed_pair(*args)[::-1]
 
-    def vmap(self, function: Function, axes: tuple[int | None, ...]) -> Function:
-        mapped: Function = self.xp.vmap(function, in_dims=axes)
-        return mapped
-
-    def value_and_grad(self, function: Function) -> Function:
-        reversed_pair = self.xp.func.grad_and_value(function)
-
-        def derived(*args: Any) -> tuple[Any, Any]:
-            gradient, value = reversed_pair(*args)
-            return value, gradient
-
-        return derived
-
-    def compiled(self, function: Function) -> Function:
+    def compiled(function: Function) -> Function:
         def of_arrays(*arrays: np.ndarray[Any, Any]) -> Any:
-            with self.xp.no_grad():  # but for the derivatives that the function takes itself
-                results = function(*(self.xp.tensor(array) for array in arrays))
+            with torch.no_grad():  # but for the derivatives that the function takes itself
+                results = function(*(torch.tensor(array) for array in arrays))
             return tuple(r.numpy() for r in results) if isinstance(results, tuple) else results.numpy()
 
         return of_arrays
+
+    return Library(torch, torch.vmap, value_and_grad, compiled)
 
 
 def from_torch(

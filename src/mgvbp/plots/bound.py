@@ -11,7 +11,7 @@ import numpy as np
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.plots.canvas import CYCLE, GREY, LINE, finished, minus, one_axes, shown
-from mgvbp.plots.runs import by_name
+from mgvbp.plots.race import by_name
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.posterior.trace import Trace
 

@@ -10,8 +10,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.plots.canvas import GREY, LINE, SMALL, checked_axes, finished, new_figure, shown
-from mgvbp.plots.entries import Entry, chosen
-from mgvbp.plots.overlay import Draws, columns
+from mgvbp.plots.entries import Draws, Entry, chosen, columns
 from mgvbp.plots.panels import draw_density, draws_without_formula
 from mgvbp.posterior.posterior import Posterior
 

@@ -11,15 +11,23 @@ from scipy.special import ndtr
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
-from mgvbp.plots.entries import Entry, chosen
-from mgvbp.plots.overlay import Draws, columns
-from mgvbp.plots.prior import Prior, has_formula, prior_density, prior_draws
-from mgvbp.plots.smooth import POINTS, smooth_density
+from mgvbp.plots.entries import (
+    Draws,
+    Entry,
+    Prior,
+    chosen,
+    columns,
+    has_formula,
+    prior_density,
+    prior_draws,
+)
 from mgvbp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+POINTS = 201
+"""Points of a curve."""
 MOST = 60
 """Panels that can still be read."""
 ABREAST = 4
@@ -146,6 +154,24 @@ def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:
         values = law.quantile(ndtr(np.linspace(-REACH, REACH, POINTS)))
     values = np.unique(values[np.isfinite(values)])
     return values, law.density(values)
+
+
+def smooth_density(values: Array, low: float, high: float) -> tuple[Array, Array]:
+    """Points between two ends and the density of ``values`` (N,) there: ArviZ's kernel estimate.
+
+    It is corrected where the range of the values ends, so that the density of a weight does not fall off there.
+    """
+    from arviz_stats.base.array import array_stats  # slow to import
+
+    near = values[
+        np.abs(values - 0.5 * (low + high)) < high - low
+    ]  # a grid for the others too would be coarse
+    if len(np.unique(near)) < 2:
+        return np.linspace(low, high, POINTS), np.histogram(near, POINTS, (low, high))[0].astype(float)
+    grid, heights, _ = array_stats.kde(near, bw="silverman")  # type: ignore[no-untyped-call]
+    start, end = np.clip([low, high], grid[0], grid[-1])
+    x = np.linspace(start, end, POINTS)
+    return x, np.interp(x, grid, heights) * len(near) / len(values)
 
 
 def histogram(values: Array, low: float, high: float) -> tuple[Array, Array]:

@@ -10,9 +10,8 @@ import numpy as np
 
 from mgvbp.core.checks import positive_number
 from mgvbp.core.linalg import Array
-from mgvbp.errors import InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.plots.canvas import CYCLE, DASHES, finished, one_axes, shown
-from mgvbp.plots.runs import by_name
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.posterior.trace import Trace
 
@@ -91,3 +90,23 @@ def gaps_on_one_grid(traces: list[Trace], optimum: float) -> tuple[Array, Array]
         last = np.searchsorted(trace.n_evaluations, grid, side="right")
         row[:] = np.append(np.inf, optimum - trace.smoothed)[last]
     return grid.astype(float), gaps
+
+
+def by_name(posteriors: object, several: bool) -> dict[str, list[Posterior]]:
+    """The runs under each name: one, or a list if ``several`` are allowed. A single posterior has the name ""."""
+    if isinstance(posteriors, Posterior):
+        return {"": [posteriors]}
+    what = "posterior or a list of posteriors" if several else "posterior"
+    if not isinstance(posteriors, Mapping):
+        raise InvalidTypeError(f"expected a posterior, or a dict of name to {what}; got {posteriors!r}")
+    if not posteriors:
+        raise InvalidInputError("the dict of posteriors is empty")
+    found = {}
+    for name, given in posteriors.items():
+        runs = list(given) if several and isinstance(given, list | tuple) else [given]
+        if not runs:
+            raise InvalidInputError(f"there are no posteriors under {name!r}")
+        if not all(isinstance(run, Posterior) for run in runs):
+            raise InvalidTypeError(f"{name!r} must be a {what}; got {given!r}")
+        found[str(name)] = runs
+    return found

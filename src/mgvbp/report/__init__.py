@@ -1,7 +1,7 @@
 """A posterior as one HTML page that needs nothing else.
 
 The package imports from others only what these show at their top. Begin with `posterior_page`, which has the sections
-in their order. `page` has the parts of any page, and `pictures` embeds figures.
+in their order. `page` has the parts of any page, figures among them.
 """
 
 # the paper's experiments make their page of the same parts
@@ -12,6 +12,6 @@ from mgvbp.report.page import section as section
 from mgvbp.report.page import table as table
 from mgvbp.report.page import text as text
 from mgvbp.report.posterior_page import html_report, write_report
-from mgvbp.report.what_else import is_checkpoint as is_checkpoint
+from mgvbp.report.posterior_page import is_checkpoint as is_checkpoint
 
 __all__ = ["html_report", "write_report"]

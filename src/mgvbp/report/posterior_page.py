@@ -5,21 +5,20 @@ from __future__ import annotations
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp import plots
 from mgvbp.core import Array, positive_integer
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 from mgvbp.plots import LARGEST_MATRIX
 from mgvbp.posterior import Posterior, table_rows
-from mgvbp.report.page import Html, code_block, html_page, paragraph, section, table
-from mgvbp.report.pictures import picture
+from mgvbp.report.page import Html, code_block, html_page, paragraph, picture, section, table
+from mgvbp.run import read_checkpoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 200
 """Rows of the table of parameters. If there are more parameters, the first and the last ones are shown."""
@@ -45,6 +44,15 @@ def write_report(
     except OSError as error:
         raise InvalidInputError(f"{target} cannot be written: {error.strerror or error}") from None
     return target
+
+
+def is_checkpoint(path: str | PathLike[str]) -> bool:
+    """Whether ``mgvbp.fit(..., checkpoint=path)`` wrote this file."""
+    try:
+        read_checkpoint(path)
+    except (FileFormatError, OSError):
+        return False
+    return True
 
 
 def html_report(posterior: Posterior, *, file: str = "posterior.npz", num_draws: int = 500) -> str:
@@ -178,31 +186,28 @@ def _pictures(posterior: Posterior, labels: list[str], num_draws: int) -> list[H
         found.append(picture([lambda: _pairs(posterior, paired, dots)], "pairs", caption))
     if 1 < posterior.dim <= LARGEST_MATRIX:
         caption = "Correlations of the unconstrained θ."
-        found.append(picture([lambda: _figure(plots.covariance(posterior))], "correlation", caption))
+        found.append(picture([lambda: plots.covariance(posterior)], "correlation", caption))
     return found
 
 
 # A figure shrinks to the width of a phone. Each is so narrow that its text can still be read there.
 
 
-def _bound(posterior: Posterior) -> Figure:
-    return _figure(plots.lower_bound(posterior, ax=plots.private_figure(6.0, 3.0).subplots()))
+def _bound(posterior: Posterior) -> Axes:
+    return plots.lower_bound(posterior, ax=plots.private_figure(6.0, 3.0).subplots())
 
 
-def _marginal(posterior: Posterior, label: str) -> Figure:
+def _marginal(posterior: Posterior, label: str) -> Axes:
     """One panel; the page puts several of them in a row."""
-    return _figure(plots.marginals(posterior, label, axes=[plots.private_figure(2.2, 1.7).subplots()])[0])
+    return plots.marginals(posterior, label, axes=[plots.private_figure(2.2, 1.7).subplots()])[0]
 
 
-def _pairs(posterior: Posterior, labels: list[str], dots: Array | None) -> Figure:
+def _pairs(posterior: Posterior, labels: list[str], dots: Array | None) -> Axes:
     k = len(labels)
     side = 1.15 * k + 0.5
     axes = plots.private_figure(side, side).subplots(k, k, squeeze=False)
-    return _figure(plots.corner(posterior, labels, dots, axes=axes)[0, 0])
-
-
-def _figure(ax: Axes) -> Figure:
-    return cast("Figure", ax.figure)
+    first: Axes = plots.corner(posterior, labels, dots, axes=axes)[0, 0]
+    return first
 
 
 def _code(posterior: Posterior, file: str) -> list[str]:

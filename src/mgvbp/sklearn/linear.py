@@ -10,9 +10,8 @@ from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 from mgvbp.core import Array
 from mgvbp.families import LOG_2PI, Gaussian
 from mgvbp.models import LinearRegression
-from mgvbp.sklearn.base import BayesianRegression
+from mgvbp.sklearn.base import BayesianRegression, Scaling
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood
-from mgvbp.sklearn.scaling import Scaling
 
 LOG_NOISE_VARIANCE = 1.0
 """The prior variance of log σ, for y scaled to unit standard deviation: σ is between 1/7 and 7 with 95%."""

@@ -8,10 +8,8 @@ Books(140 windows in 5 pieces, 100 events ahead)
 Windows(140, 40, 10)
 """
 
-from mgvbp.datasets.lob.data import LOB, Books
-from mgvbp.datasets.lob.fi2010 import load_fi2010, write_fi2010
-from mgvbp.datasets.lob.joins import find_joins
+from mgvbp.datasets.lob.books import LOB, Books, Windows
+from mgvbp.datasets.lob.fi2010 import find_joins, load_fi2010, write_fi2010
 from mgvbp.datasets.lob.simulation import simulate_lob
-from mgvbp.datasets.lob.windows import Windows
 
 __all__ = ["LOB", "Books", "Windows", "find_joins", "load_fi2010", "simulate_lob", "write_fi2010"]

@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from mgvbp.core import Array
-from mgvbp.datasets.lob.layout import EVENTS_PER_ROW, HORIZONS
+from mgvbp.datasets.lob.books import EVENTS_PER_ROW, HORIZONS
 
 FLOW_MEMORY = 0.2
 """ρ: how much of the imbalance stays from one snapshot to the next."""
@@ -59,8 +60,7 @@ BOUND = FARTHEST * (FARTHEST + 1) // 2
 def move_probabilities(pressure: Array) -> Array:
     """Probabilities (…, 3) that the mid-price goes up half a tick, stays and goes down."""
     logits = np.stack([STRENGTH * pressure, np.full_like(pressure, STILLNESS), -STRENGTH * pressure], -1)
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+    return np.asarray(softmax(logits, axis=-1))
 
 
 def class_labels(mid: NDArray[np.integer[Any]], ahead: int) -> NDArray[np.int8]:

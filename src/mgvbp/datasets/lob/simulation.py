@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.datasets.lob import market
-from mgvbp.datasets.lob.data import LOB, Books
-from mgvbp.datasets.lob.layout import (
+from mgvbp.datasets.lob.books import (
     ASK,
     ASK_VOLUME,
     BID,
@@ -20,10 +19,12 @@ from mgvbp.datasets.lob.layout import (
     FEATURE_NAMES,
     HORIZONS,
     LEVELS,
+    LOB,
+    STEPS,
+    Books,
     Labels,
     horizon_column,
 )
-from mgvbp.datasets.lob.windows import STEPS
 from mgvbp.errors import InvalidInputError
 
 TICK = 0.01

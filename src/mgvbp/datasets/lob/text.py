@@ -1,121 +1,125 @@
-"""The text files of FI-2010: 149 lines with a number for each snapshot, row by row in and out."""
+"""The text files of FI-2010, 149 lines with a number for each snapshot, and compact copies of them."""
 
 from __future__ import annotations
 
-import math
+import hashlib
+import secrets
+import warnings
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from mgvbp.core import Array
-from mgvbp.datasets.download import Progress
-from mgvbp.datasets.lob.layout import CLASS_NAMES, FEATURE_NAMES, FILE_ROWS, FIRST_LABEL_ROW, Features, Labels
-from mgvbp.errors import FileFormatError
+from mgvbp.core.storage import DAMAGE
+from mgvbp.datasets.files import cache_directory
+from mgvbp.datasets.lob.books import FEATURE_NAMES, HORIZONS, Features, Labels
+from mgvbp.errors import DataUnavailableError, FileFormatError
 
-LONGEST_LINE = 2**26
-"""The most bytes of a line: ten times those of FI-2010. What has a longer line is another file."""
-
+LINES = 149
+DERIVED = LINES - len(FEATURE_NAMES) - len(HORIZONS)
+"""The lines between the book and the labels are derived features, which we do not use."""
 NUMBER = "%16.7e"
 """As MATLAB's ``save -ascii`` writes, with \\r\\n at the end of a line. The sizes that users of the published
 files report are of this kind: 607,324,298 = 149 (16 · 254,750 + 2)."""
 
-LARGEST = float(np.finfo(np.float32).max)
-"""The largest number that our arrays, of single precision, can hold."""
 
+def open_compact(text: Path, progress: bool = False) -> tuple[Features, Labels]:
+    """The arrays of a text file, mapped into memory from its compact copy, a fourteenth of the size.
 
-def read_text(path: Path, report: Progress | None = None) -> tuple[Features, Labels]:
-    """Read the book and the labels of a file, one line in memory at a time.
-
-    Of lines 41 to 144, the derived features, the numbers are counted and not read.
+    The copy is made first if there is none of this text: its name stands for path, size and time of the last change.
 
     Raises
     ------
     FileFormatError
-        The file is none of FI-2010 or is damaged; the message has the line and the column.
+        The text file is damaged.
+    DataUnavailableError
+        The copy cannot be written.
     """
-    size = path.stat().st_size
-    features, labels = np.empty((0, 0), np.float32), np.empty((0, 0), np.int8)
-    with path.open("rb") as file:
-        for number in range(1, FILE_ROWS + 1):
-            line = file.readline(LONGEST_LINE)
-            if len(line) == LONGEST_LINE:
-                raise FileFormatError(f"{path}, line {number} is longer than any line of FI-2010")
-            columns = _count(line)
-            if columns == 0:
-                raise FileFormatError(f"{path} has {number - 1} lines of numbers; expected {FILE_ROWS}")
-            if number == 1:
-                features = np.empty((columns, len(FEATURE_NAMES)), np.float32)
-                labels = np.empty((columns, FILE_ROWS - FIRST_LABEL_ROW + 1), np.int8)
-            if columns != len(features):
-                raise FileFormatError(
-                    f"{path}, line {number}: {columns} columns, but line 1 has {len(features)}"
-                    + ("" if line.endswith(b"\n") else "; the file ends here: it was cut off")
-                )
-            if number <= features.shape[1]:
-                features[:, number - 1] = _numbers(line, path, number)
-            elif number >= FIRST_LABEL_ROW:
-                labels[:, number - FIRST_LABEL_ROW] = _classes(_numbers(line, path, number), path, number)
-            if report is not None:
-                report(file.tell(), size)
-        if _count(file.readline(LONGEST_LINE)):
-            raise FileFormatError(f"{path} has more than {FILE_ROWS} lines of numbers")
-    return features, labels
-
-
-def _count(line: bytes) -> int:
-    """Words in a line: bytes above the blank that come after one that is not."""
-    inside = np.frombuffer(b" " + line, np.uint8) > ord(" ")
-    return int(np.count_nonzero(inside[1:] > inside[:-1]))
-
-
-def _numbers(line: bytes, path: Path, number: int) -> Array:
+    state = text.stat()
+    key = hashlib.sha256(f"{text.resolve()} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:16]
+    features, labels = (
+        cache_directory() / "fi2010" / f"{text.stem}-{key}.{name}.npy" for name in ("features", "labels")
+    )
     try:
-        values: Array = np.loadtxt([line.decode("ascii")], np.float64, comments=None, ndmin=1)
-    except ValueError:
-        pass
-    else:
-        if (np.abs(values) <= LARGEST).all():
-            return values
-    for column, word in enumerate(line.split(), start=1):
-        if not _is_number(word):
-            shown = word[:40].decode("ascii", "replace")
-            raise FileFormatError(f"{path}, line {number}, column {column}: {shown!r} is not a finite number")
-    raise FileFormatError(f"{path}, line {number} is not a row of numbers: it must end with \\n or \\r\\n")
-
-
-def _is_number(word: bytes) -> bool:
+        return _mapped(features), _mapped(labels)
+    except DAMAGE:  # not there yet, or cut off
+        arrays = read_text(text, progress)
     try:
-        value = math.nan if b"_" in word else float(word)
-    except ValueError:
-        return False
-    return abs(value) <= LARGEST
+        _save(features, arrays[0])
+        _save(labels, arrays[1])
+    except OSError as error:
+        raise DataUnavailableError(
+            f"a compact copy of {text.name} must be written to {features.parent}, which failed: {error}"
+        ) from None
+    return _mapped(features), _mapped(labels)
 
 
-def _classes(values: Array, path: Path, number: int) -> Array:
-    wrong = np.flatnonzero(~np.isin(values, (1.0, 2.0, 3.0)))
-    if len(wrong):
-        known = ", ".join(f"{label} ({name})" for label, name in enumerate(CLASS_NAMES, start=1))
-        place = f"{path}, line {number}, column {wrong[0] + 1}"
-        raise FileFormatError(f"{place}: the label {values[wrong[0]]:g} is none of {known}")
-    return values - 1.0
+def _mapped(path: Path) -> Any:
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _save(path: Path, array: Features | Labels) -> None:
+    """Completely or not at all, whatever other processes do."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{secrets.token_hex(8)}.npy")
+    np.save(partial, array, allow_pickle=False)
+    partial.replace(path)
+
+
+def read_text(path: Path, progress: bool = False) -> tuple[Features, Labels]:
+    """Read the book and the labels of a file, with a bar on the terminal if wanted.
+
+    Raises
+    ------
+    FileFormatError
+        The file is none of FI-2010 or is damaged; the message says where.
+    """
+    with _opened(path, progress) as file:
+        book = _table(file, path, 1, len(FEATURE_NAMES))
+        for _ in islice(file, DERIVED):
+            pass
+        classes = _table(file, path, LINES - len(HORIZONS) + 1, len(HORIZONS))
+        rest = file.read(2**20).strip()
+    if rest or classes.shape[1] != book.shape[1] or not np.isin(classes, (1, 2, 3)).all():
+        raise FileFormatError(
+            f"{path} is not a file of FI-2010: its last {len(HORIZONS)} lines must be 145 to {LINES}, with a label "
+            f"1, 2 or 3 in each of the {book.shape[1]} columns of the book"
+        )
+    return np.ascontiguousarray(book.T), np.ascontiguousarray((classes.T - 1).astype(np.int8))
+
+
+def _opened(path: Path, progress: bool) -> AbstractContextManager[IO[bytes]]:
+    if not progress:
+        return path.open("rb")
+    from rich import progress as bars
+    from rich.console import Console
+
+    return bars.open(path, "rb", description=path.name, console=Console(stderr=True))
+
+
+def _table(file: IO[bytes], path: Path, first: int, number: int) -> Features:
+    """The next lines as a table (number, N) of finite numbers."""
+    last = first + number - 1
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of no lines at all
+            table: Features = np.loadtxt(islice(file, number), np.float32, comments=None, ndmin=2)
+        if len(table) < number:
+            raise ValueError(f"there are {len(table)} of them")
+        if not np.isfinite(table).all():
+            line, column = np.argwhere(~np.isfinite(table))[0]
+            raise ValueError(f"no finite number of single precision at row {line}, column {column + 1}")
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path}: lines {first} to {last} must be rows of numbers, and are not: {error}"
+        ) from None
+    return table
 
 
 def write_text(path: Path, features: Features, labels: Labels) -> None:
-    """Write the book and the labels as FI-2010 does; the derived features, lines 41 to 144, are zeros."""
-    unused = (NUMBER % 0.0 * len(features)).encode() + b"\r\n"
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            for column in features.T:
-                file.write(_line(column))
-            for _ in range(features.shape[1] + 1, FIRST_LABEL_ROW):
-                file.write(unused)
-            for column in labels.T:
-                file.write(_line(column + 1))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _line(values: np.ndarray[tuple[int], np.dtype[np.float32 | np.int8]]) -> bytes:
-    return (NUMBER * len(values) % tuple(values.tolist())).encode() + b"\r\n"
+    """Write the book and the labels as FI-2010 does; the derived features are zeros."""
+    unused = np.broadcast_to(np.float32(0.0), (DERIVED, len(features)))
+    with path.open("wb") as file:
+        for table in (features.T, unused, labels.T + 1):
+            np.savetxt(file, table, NUMBER, delimiter="", newline="\r\n")

@@ -1,17 +1,22 @@
-"""Rows, responses and draws as arrays, or an error that says what came."""
+"""Rows, labels and draws as arrays, or an error that says what came; a network on its data."""
 
 from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
+from mgvbp.problem import Minibatches
+
+Labels = NDArray[np.int32]
 
 LAZY = ("shape", "dtype", "__getitem__", "__len__")
 """Rows that have all of these are not copied to an array: blocks of them are read when they are needed."""
@@ -47,6 +52,24 @@ def whole(value: Any, name: str) -> Any:
     if np.ma.isMaskedArray(value):
         raise InvalidTypeError(f"{name} is a masked array: leave the masked rows out, or fill them in")
     return value
+
+
+def checked_labels(y: ArrayLike, n: int, num_classes: int) -> Labels:
+    """``y`` as ``n`` labels 0, ..., num_classes − 1."""
+    given = as_array(y, "y")
+    if given.dtype.kind not in "iub":
+        raise InvalidTypeError(
+            f"y must hold labels 0, ..., {num_classes - 1} as integers; got {given.dtype} values: "
+            "np.unique(y, return_inverse=True)[1] makes such labels of any values"
+        )
+    if given.shape != (n,):
+        raise InvalidInputError(f"y has shape {given.shape}; expected ({n},), one label for each row of X")
+    if given.min() < 0 or given.max() >= num_classes:
+        raise InvalidInputError(
+            f"y must hold labels 0, ..., {num_classes - 1}, one for each output; "
+            f"got {given.min()} to {given.max()}"
+        )
+    return given.astype(np.int32, copy=False)
 
 
 def refuse_nan(values: Array, rows: int, what: str) -> None:
@@ -86,3 +109,26 @@ def warn_of_rounding(y: ArrayLike) -> None:
             f"deviation is {spread:.2g}: subtract the mean of y, or take precision='double'",
             MgvbpWarning,
         )
+
+
+class NetworkLikelihood(Minibatches):
+    """The log-likelihood of a network on data, all at once or in batches; see `mgvbp.Minibatches`.
+
+    The network is its ``log_likelihood``, whose methods bring gradients and names.
+    """
+
+    @cached_property
+    def traced(self) -> Callable[[Any], Any]:
+        """The log-likelihood of all data as a JAX function of one θ (d,), where the network is one of JAX."""
+        function: Callable[[Any], Any] = self.log_likelihood.traced(*self.data)  # type: ignore[attr-defined]
+        return function
+
+    @property
+    def y(self) -> Array:
+        """The labels, or responses."""
+        return np.asarray(self.data[-1])
+
+    def pointwise(self, theta: Array) -> Array:
+        """The log-likelihood of each row of the data at each draw, (S, N)."""
+        values: Array = self.log_likelihood.pointwise(theta, *self.data)  # type: ignore[attr-defined]
+        return values
