@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
-from mgvbp.auto.ascent import Ascent, Point
+from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap
-from mgvbp.auto.rules import Rules, refuted
+from mgvbp.auto.rules import Rules, refined, refuted
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -53,6 +53,7 @@ class ByGradients(Rules):
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
+        self._promise = constants.PROMISE * self.dim + 0.5
         self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 100 * (self.dim + 10)
 
     def _paired(self, state: SearchState) -> bool:
@@ -61,6 +62,10 @@ class ByGradients(Rules):
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
         if isinstance(state.far, Ascent):
             return place(state.first, state.far.ask())[None]
+        if state.phase is Phase.LOOKOUT:
+            climbing = [ascent for ascent in state.lookouts if not ascent.arrived]
+            x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
+            return np.array([place(state.first, point) for point in x])
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -84,6 +89,8 @@ class ByGradients(Rules):
         told = self._counted(state, len(theta))
         if state.phase is Phase.ASCENT:
             return self._ascended(told, theta, finite, values, gradients)
+        if state.phase is Phase.LOOKOUT:
+            return self._looked(told, theta, values, gradients)
         if state.phase is Phase.WITNESS:
             return self._witnessed(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
@@ -128,11 +135,17 @@ class ByGradients(Rules):
         if (axis := self._contradicted(state, surface)) is not None:
             where = f"most along {self._name(axis)}"
             return refuted(state, "gradients", Outcome.DISAGREE, where=where)
+        if not state.lookouts:
+            return self._looking(state)
         return super()._charged(state, surface)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
-        agree = Check("gradients", passed=True, found="the values agree with them")
-        return (*super()._checks(state, surface), agree)
+        elsewhere = f"{len(state.lookouts)} ascents from elsewhere found no higher mode"
+        return (
+            *super()._checks(state, surface),
+            Check("gradients", passed=True, found="the values agree with them"),
+            Check("a higher mode", passed=True, found=elsewhere),
+        )
 
     def _contradicted(self, state: SearchState, surface: Surface) -> int | None:
         """The parameter in which the values contradict the gradients most; None if they agree.
@@ -157,6 +170,53 @@ class ByGradients(Rules):
             return super()._axes(state)
         return np.sort(self._generator(state).choice(self.dim, count, replace=False))
 
+    # --- looking elsewhere ------------------------------------------------------------------------
+
+    def _looking(self, state: SearchState) -> SearchState:
+        """Begin ascents from points around the initial mean."""
+        first, rng = state.first, self._generator(state)
+        points = constants.DISPERSED * rng.standard_normal((constants.LOOKOUTS, self.dim))
+        unknown = [Point(x, -math.inf, np.zeros(self.dim)) for x in points]
+        lookouts = tuple(Ascent(point, self._promise, 5 * (self.dim + 10), Line(point.x, 0.0)) for point in unknown)
+        return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts), first=first)
+
+    def _looked(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
+        """Take the values at the next points of the ascents; where one ends higher than all draws, go there."""
+        first = state.first
+        slopes, moved, k = first.family.solve(first.factor, gradients), [], 0
+        for ascent in state.lookouts:
+            if ascent.arrived:
+                moved.append(ascent)
+                continue
+            if ascent.here.value == -math.inf:
+                start = Point(ascent.here.x, float(values[k]), slopes[k])
+                ascent = (
+                    Ascent.start(start, promise=self._promise, budget=ascent.budget)
+                    if start.is_finite
+                    else replace(ascent, arrived=True)
+                )
+            else:
+                ascent = ascent.tell(float(values[k]), slopes[k])
+            moved.append(ascent)
+            k += 1
+        state = replace(state, lookouts=tuple(moved))
+        if waiting := sum(not ascent.arrived for ascent in moved):
+            return replace(state, want=waiting)
+        highest = max(moved, key=lambda ascent: ascent.here.value)
+        if highest.here.value < state.archive.values.max() + constants.HIGHER:
+            return refined(state, state.surface.size if state.surface else self.least)
+        q, scale = narrow(first, highest)
+        there = replace(state, rival=state.surface, q=q, scale=scale, surface=None, leap=None, phase=Phase.HESSIAN)
+        return replace(there, target_size=float(self.least), radius=self.first_radius, failures=0, verified=False)
+
+    def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
+        """Certify, unless the result that was left for a higher mode had a better bound: then return to that."""
+        rival = state.rival
+        if rival is not None and rival.lower_bound > surface.lower_bound:
+            back = replace(state, q=rival.q, surface=rival, rival=None, trial=None, verified=False)
+            return refined(back, rival.size)
+        return super()._certified(state, surface, leap)
+
     # --- finding a region for a Gaussian ----------------------------------------------------------
 
     def _ascended(
@@ -175,7 +235,7 @@ class ByGradients(Rules):
             best = int(np.argmax(np.where(finite, values, -np.inf)))
             x = first.family.to_frame(first.factor, theta[best] - first.mean)
             start = Point(x, float(values[best]), slopes[best])
-            ascent = Ascent.start(start, promise=constants.PROMISE * d + 0.5, budget=5 * (d + 10))
+            ascent = Ascent.start(start, promise=self._promise, budget=5 * (d + 10))
         elif state.iteration > 1:
             raise DivergenceError(
                 f"all {state.n_evaluations} draws so far have non-finite values or gradients: start where the "

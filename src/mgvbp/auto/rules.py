@@ -226,7 +226,7 @@ class Rules(ABC):
         if state.failures > constants.MOST_FAILURES and before.poor:
             return self._escaped(state)
         if state.radius < constants.SMALLEST_RADIUS or leap.gain < constants.CONFIDENCE * se:
-            return _refined(state, max(self.least, constants.MORE_DRAWS * before.size))
+            return refined(state, max(self.least, constants.MORE_DRAWS * before.size))
         if state.fresh:
             return self._surveying(state)
         return self._settled(state, before)
@@ -268,17 +268,17 @@ class Rules(ABC):
                 return self._escaped(state)
             state, surface, leap, arrived = polished
             if not arrived:
-                return _refined(replace(state, verified=False), max(self.least, surface.size) * 1.1)
+                return refined(replace(state, verified=False), max(self.least, surface.size) * 1.1)
         uncertain = math.inf if unknown else state.stretch * (surface.noise + 0.5 * surface.noise_sd)
         after = uncertain * left
         if uncertain < self.tol and state.verified:
             return self._charged(state, surface)
         if after < self.tol and surface.size + fresh < self.enough:
-            return _refined(state, self.enough - fresh)
+            return refined(state, self.enough - fresh)
         if after < self.tol and not state.verified:
             return replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
         growth = min(self.fastest_growth, max(1.1, 1.05 * uncertain / self.tol))
-        return _refined(state, max(self.least, surface.size) * growth)
+        return refined(state, max(self.least, surface.size) * growth)
 
     def _polished(
         self, state: SearchState, surface: Surface, leap: Leap
@@ -322,7 +322,7 @@ class Rules(ABC):
         if surface.rest > constants.FAR_FROM_GAUSSIAN:
             look = self._look(state.archive)
             if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
-                return _refined(replace(state, q=better.q, surface=better, verified=False), better.size)
+                return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         trial = summoned(
             state.archive, state.q, self._axes(state), repeat=not (state.deterministic or state.archive.noise)
         )
@@ -366,7 +366,7 @@ class Rules(ABC):
             return refuted(state, "tails", Outcome.FLAT, where=self._name(verdict.improper))
         if verdict.noise:
             archive = replace(state.archive, noise=verdict.noise)
-            return _refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
+            return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
         if verdict.suspects:
             if state.charges == constants.MOST_TRIALS:
                 return refuted(state, "tails", Outcome.UNSETTLED, where=self._name(verdict.suspects[0][0]))
@@ -379,7 +379,7 @@ class Rules(ABC):
             )
         if verdict.heavy and state.least_stretch == 1.0:
             wary = replace(state, least_stretch=constants.HEAVY_STRETCH, stretch=constants.HEAVY_STRETCH)
-            return _refined(wary, max(constants.HEAVY_DRAWS, surface.size))
+            return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
         leap = propose(surface, state.radius, extrapolate=False)
         if leap is None:
             return self._escaped(state)
@@ -422,7 +422,7 @@ class Rules(ABC):
                     widened(state.q, axis), theta[rows], *(part[rows] for part in evaluated)
                 )
         size = archive.view(state.q).size
-        return _refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
+        return refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
 
     def _counted(self, state: SearchState, count: int) -> SearchState:
         """The state after another iteration with so many evaluations."""
@@ -478,7 +478,7 @@ def _away(state: SearchState) -> bool:
     return state.phase in (Phase.ASCENT, Phase.EVOLVE)
 
 
-def _refined(state: SearchState, size: float) -> SearchState:
+def refined(state: SearchState, size: float) -> SearchState:
     """Make draws until there are ``size`` effective ones, then fit the surface again."""
     return replace(
         state, phase=Phase.REFINE, target_size=size, radius=max(state.radius, constants.RESTORED_RADIUS)

@@ -10,7 +10,7 @@ from mgvbp.auto.ascent import Ascent
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.trial import Trial
-from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.surface import Surface
@@ -35,6 +35,8 @@ class Phase(StrEnum):
     """They confirm the result: no decision has depended on them."""
     TRIAL = "trial"
     """They try to refute the result: the same draws again, and points far out in the tails."""
+    LOOKOUT = "lookout"
+    """They climb, with gradients, from elsewhere: is there a higher mode?"""
     WITNESS = "witness"
     """They show tails that the surface does not predict."""
 
@@ -87,6 +89,10 @@ class SearchState:
     """Parameters along whose axes the next draws are witnesses, and how many each."""
     charges: int = 0
     """Trials so far, of this result or earlier ones."""
+    lookouts: tuple[Ascent, ...] = ()
+    """Ascents from elsewhere, which look for a higher mode; empty until the first result."""
+    rival: Surface | None = None
+    """The surface of an earlier result, which was left for a higher mode."""
     deterministic: bool = False
     """Whether the values are known to have no noise."""
     checks: tuple[Check, ...] = ()
@@ -102,8 +108,10 @@ class SearchState:
 
     @property
     def lower_bound(self) -> float:
-        """The lower bound of q according to its surface; −inf without one."""
-        return self.surface.lower_bound if self.surface else -math.inf
+        """The lower bound of q according to its surface; −inf without one, or if q has mass where the density is zero."""
+        if self.surface is None or (self.ending is not None and self.ending.outcome is Outcome.OUTSIDE):
+            return -math.inf
+        return self.surface.lower_bound
 
     @property
     def lower_bound_se(self) -> float:
@@ -112,16 +120,25 @@ class SearchState:
 
     @property
     def gap(self) -> float:
-        """Expected distance of the lower bound of q from the family's optimum, in nats."""
-        if self.surface is None:
+        """Expected distance of the lower bound of q from the family's optimum, in nats.
+
+        Before the result is certified it is what the surface promises and what its noise may hide. It is infinite where
+        the surface cannot be believed.
+        """
+        surface = self.surface
+        if surface is None:
             return math.inf
-        noise = self.surface.cautious.noise
-        return self.stretch * (noise if self.converged else max(self.surface.gap, noise))
+        stated = surface.cautious
+        if self.converged:
+            return self.stretch * stated.noise
+        if surface.clipped or surface.poor or (self.ending is not None and self.ending.outcome in REFUTED):
+            return math.inf
+        return self.stretch * (surface.gap + stated.noise + stated.noise_sd)
 
     @property
     def gap_se(self) -> float:
         """Standard deviation of `gap`."""
-        return self.stretch * self.surface.cautious.noise_sd if self.surface else math.inf
+        return self.stretch * self.surface.cautious.noise_sd if self.surface and self.gap < math.inf else math.inf
 
     @property
     def centre(self) -> Gaussian:

@@ -43,6 +43,10 @@ class Outcome(Enum):
     BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")
 
 
+REFUTED = frozenset({Outcome.FLAT, Outcome.OUTSIDE, Outcome.INCONSISTENT, Outcome.DISAGREE})
+"""What shows that no lower bound, or none that was found, can be believed."""
+
+
 class Check(NamedTuple):
     """An attempt to refute a result."""
 
