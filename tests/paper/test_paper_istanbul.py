@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -11,11 +11,13 @@ import pytest
 
 import mgvbp
 from mgvbp.models import LinearRegression
-from mgvbp.paper import istanbul
 from mgvbp.paper.bounds import linear_lower_bound
-from mgvbp.paper.istanbul import BETAS, COORDINATES, STRUCTURES, Istanbul
-from mgvbp.paper.istanbul.tables import NOISE, ON_THE_WAY
+from mgvbp.paper.common import METHODS
+from mgvbp.paper.istanbul import EXPERIMENT
+from mgvbp.paper.istanbul.results import NOISE, ON_THE_WAY
+from mgvbp.paper.istanbul.runs import BETAS, COORDINATES, RACES, STRUCTURES, run_mgvbp, run_race, target
 from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.target import run_mcmc, run_ml
 
 needs_data = pytest.mark.skipif(
     "MGVBP_DATA" not in os.environ, reason="MGVBP_DATA does not name a directory with the authors' files"
@@ -55,7 +57,7 @@ def test_every_printed_number_is_in_the_tables():
     paper = reference("istanbul")["paper"]
     assert {label: sum(map(len, rows.values())) for label, rows in paper.items()} == counts
     shown = {label: [] for label in [*counts, "istanbul_ml"]}
-    for table in Istanbul().tables(paper_again()):
+    for table in EXPERIMENT.tables(paper_again()):
         for row in table.rows:
             if "as printed" in row.name or "auto" in row.name:
                 continue  # the same numbers once more
@@ -73,7 +75,7 @@ def test_every_printed_number_is_in_the_tables():
 
 
 def test_verdicts():
-    found = verdicts(Istanbul().tables(paper_again()))
+    found = verdicts(EXPERIMENT.tables(paper_again()))
     perf = "Istanbul: lower bound and fit"
     assert all(v == "reproduces" for (_, name), v in found.items() if "auto" not in name)
     for structure in ("full", "block 1"):
@@ -88,7 +90,7 @@ def test_a_wrong_number_is_seen():
     for name in ("ML", "full as run", "diagonal as run"):
         values = outcomes[name].values
         outcomes[name] = Outcome(values | {"mean EU": values["mean EU"] + 0.02})
-    found = verdicts(Istanbul().tables(outcomes))
+    found = verdicts(EXPERIMENT.tables(outcomes))
     assert found["Istanbul: maximum likelihood", "EU"].startswith("differs (estimate)")
     means = "Istanbul: posterior means"
     full, diagonal = (found[means, f"{s}, MGVBP, settings as run"] for s in ("full", "diagonal"))
@@ -101,7 +103,7 @@ def test_a_wrong_number_is_seen():
 )
 def test_the_spread_is_the_tolerance(runs, verdict):
     made = {"spread diagonal": Outcome({}, {"LB*": runs, "mean EU": [0.1, 0.6, 1.0]})}
-    (table,) = Istanbul().tables(made)
+    (table,) = EXPERIMENT.tables(made)
     assert table.verdict(table.rows[0]).startswith(verdict)
 
 
@@ -122,7 +124,7 @@ def test_the_exact_bound_is_that_of_draws():
 
 @needs_data
 def test_ml_has_the_printed_digits():
-    ml, paper = istanbul.run_ml(0).values, reference("istanbul")["paper"]
+    ml, paper = target("full").maximum_likelihood().values, reference("istanbul")["paper"]
     for column, printed in paper["istanbul_perf"]["ML"].items():
         assert abs(ml[column] - printed) <= 0.00501
     for name, printed in paper["istanbul_mu"]["ML"].items():
@@ -137,7 +139,7 @@ def test_ml_has_the_printed_digits():
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_auto_is_at_the_exact_optimum(structure):
     exact = reference("istanbul")["exact"]
-    values = istanbul.run_auto(0, structure).values
+    values = EXPERIMENT.cells(True)[f"{structure} auto"](0).values
     assert -1e-6 < values["below optimum"] < 0.005
     for column, optimum in exact["istanbul_perf"][structure].items():
         assert values[column] == pytest.approx(optimum, abs=0.02)
@@ -148,28 +150,24 @@ def test_auto_is_at_the_exact_optimum(structure):
 @needs_data
 def test_tiny_runs_fill_their_rows():
     outcomes = {
-        "ML": istanbul.run_ml(0),
-        "MCMC": istanbul.run_mcmc(0, steps=50),
-        "full as printed": istanbul.run_mgvbp(0, "full", "as printed", max_iterations=3),
-        "block 2 as run": istanbul.run_mgvbp(0, "block 2", "as run", max_iterations=3),
+        "ML": run_ml(partial(target, "full"), 0),
+        "MCMC": run_mcmc(partial(target, "full"), 0, steps=50),
+        "full as printed": run_mgvbp("full", "as printed", 0, max_iterations=3),
+        "block 2 as run": run_mgvbp("block 2", "as run", 0, max_iterations=3),
     }
-    for panel in istanbul.PANELS:
-        for method in istanbul.METHODS:
-            race = istanbul.run_race(0, method, "full", panel, max_iterations=12)
-            outcomes[f"{panel}: {method} full"] = race
-    tables = Istanbul().tables(outcomes)
+    for name, race in RACES.items():
+        if race[2] == "full":
+            outcomes[name] = run_race(*race, 0, max_iterations=12)
+    tables = EXPERIMENT.tables(outcomes)
     assert {t.label for t in tables} == {
         "istanbul_perf", "istanbul_mu", "istanbul_cov", "istanbul_cov_2", "istanbul_ml", "istanbul_race",
     }  # fmt: skip
-    assert set(Istanbul().figures(outcomes)) == {"lower-bound", "race"}
+    assert set(EXPERIMENT.figures(outcomes)) == {"lower-bound", "race"}
     assert outcomes["block 2 as run"].n_evaluations == 150
 
 
 @needs_data
 def test_the_race_is_on_common_draws():
     """At the first iteration all methods are at the same Gaussian, and their gap is the same."""
-    gaps = {
-        istanbul.run_race(0, m, "full", "no clip", max_iterations=1).curves["gap"][0]
-        for m in istanbul.METHODS
-    }
+    gaps = {run_race("no clip", m, "full", 0, max_iterations=1).curves["gap"][0] for m in METHODS}
     assert len(gaps) == 1

