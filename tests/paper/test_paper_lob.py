@@ -56,15 +56,6 @@ def test_cells_of_other_data_have_names_of_their_own(quick):
     assert ("MCMC" in simulated) is not quick
 
 
-def test_settings_are_the_papers_where_they_are_said_to_be():
-    for name in ("MGVBP h", "QBVI h diag"):
-        method = SETTINGS[name].prepared(50)
-        assert (method.step_size_at(1), method.momentum, method.decay_after) == (0.1, 0.4, 3000)
-        assert (method.clip_natural_gradient, method.clip_initial) == (5000.0, 100.0)
-        assert (SETTINGS[name].num_draws, SETTINGS[name].batches) == (20, 1)
-    assert lob.INITIAL_VARIANCE == 0.01
-
-
 def test_methods_that_are_compared_take_the_same_steps():
     for pair in (("MGVBP gradient", "QBVI diag, same steps"), ("MGVBP h", "QBVI h diag")):
         first, second = (SETTINGS[name] for name in pair)

@@ -83,13 +83,6 @@ def test_verdicts_of_the_starting_values():
     assert verdict(LB=-400.0).startswith("differs (LB)")
 
 
-def test_auto_is_judged_by_the_exact_optimum():
-    optimum = reference("starts")["exact"]["StartValLabour"]["LB"]
-    for spread, expected in ((0.0, "at the exact optimum"), (1.0, "")):
-        table = starts.EXPERIMENT.tables(invented(LABOUR, optimum, spread=spread))[0]
-        assert {table.verdict(row) for row in table.rows if row.name.endswith("auto")} == {expected}
-
-
 # --- starts: the cells --------------------------------------------------------------------------------
 
 

@@ -125,7 +125,7 @@ def cells(quick: bool) -> Cells:
 
 def tables(outcomes: Outcomes) -> Iterator[Table]:
     """Where the paths end, and the iterations until the divergence is small."""
-    names = [name for name in outcomes if name != "exact"]
+    names = [*PATHS, "auto", "ML", "MCMC"]
     truth = outcomes["exact"].values if "exact" in outcomes else {}
     note = "exact: the posterior in closed form; divergence: KL(q ‖ posterior) in nats."
     if "MCMC" in outcomes:

@@ -218,7 +218,7 @@ def case_table(case: Case, outcomes: Outcomes) -> Table:
     columns = {name: mean for name, (mean, _) in case.tolerances.items()}
     columns |= {f"sd {name}": spread for name, (_, spread) in case.tolerances.items()}
     columns |= {"arrived %": 0.0, "queries": 0.0, "runs": 0.0}
-    exact, printed = reference("starts")["exact"][case.label], reference("starts")["paper"][case.label]
+    exact, theirs = (reference("starts")[who][case.label] for who in ("exact", "paper"))
     rows = []
     for start in STARTS:
         for method in case.methods:
@@ -226,7 +226,7 @@ def case_table(case: Case, outcomes: Outcomes) -> Table:
             done = [outcomes[name].curves for name in names if name in outcomes]
             if done:
                 runs = {name: np.concatenate([curves[name] for curves in done]) for name in done[0]}
-                paper = printed[start.name] if method == "MGVBP" else {}
+                paper = theirs[start.name] if method == "MGVBP" else {}
                 ours = statistics(case, runs, exact["LB"])
                 rows.append(Row(f"{start.name} {method}", ours, paper, exact, case.reason))
     return Table(case.label, case.title, columns, rows, bound="LB", note=STATISTICS + case.note)
@@ -245,10 +245,11 @@ def statistics(case: Case, runs: Mapping[str, Array], optimum: float) -> dict[st
 def tables(outcomes: Outcomes) -> Iterator[Table]:
     """Both tables with one row a start and method, and `auto` on both samples that the second one may be of."""
     yield from (case_table(case, outcomes) for case in CASES)
-    printed, exact = (reference("starts")[part] for part in ("paper", "exact"))
     columns = {"LB": 0.02, "−loglik": 0.01, "MSE": 0.005}
-    paper = {name: printed["StartValGARCH"]["N(0, 0.1)"][name] for name in columns}
-    optima = {name: exact["sample"][str(days)] for name, days in SAMPLES.items()}
+    row = reference("starts")["paper"]["StartValGARCH"]["N(0, 0.1)"]
+    paper = {name: row[name] for name in columns}
+    exact = reference("starts")["exact"]["sample"]
+    optima = {name: exact[str(days)] for name, days in SAMPLES.items()}
     reasons = dict.fromkeys(SAMPLES, "another sample")
     rows = rows_of(outcomes, list(SAMPLES), dict.fromkeys(SAMPLES, paper), optima, reasons)
     note = "The table says 1,689 days, where the paper's other tables have 1,698; neither gives its numbers."

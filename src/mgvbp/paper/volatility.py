@@ -109,6 +109,7 @@ class Volatility(Daily):
     optimum : float
     """
 
+    likelihood: Likelihood
     optimiser = "BFGS"
 
     def __init__(
@@ -118,8 +119,7 @@ class Volatility(Daily):
         optimum: float = float("nan"),
     ) -> None:
         self.model, self.parts, self.optimum = model, parts, optimum
-        self.days = parts[""][0]
-        self.likelihood = self.days
+        self.likelihood = parts[""][0]
         self.prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=model.parameters.dim)
 
     def report(self, psi: Array) -> dict[str, Array]:
@@ -146,7 +146,7 @@ class Volatility(Daily):
 
     def estimate(self) -> tuple[Array, int]:
         """ψ (d,) of the largest likelihood by BFGS from the best point of a coarse grid, and the evaluations."""
-        starts = self.model.starts(self.days)
+        starts = self.model.starts(self.likelihood)
 
         def loss(psi: Array) -> float:
             return -float(self.likelihood(psi[None])[0])
@@ -157,7 +157,7 @@ class Volatility(Daily):
 
     def auto(self, seed: int, **options: Any) -> mgvbp.Posterior:
         """``model.fit(returns)`` without options."""
-        return self.model.fit(self.days.series, rng=seed, **options).posterior
+        return self.model.fit(self.likelihood.series, rng=seed, **options).posterior
 
     def marginals(self, draws: Array) -> dict[str, list[float]]:
         """Histograms of the marginals of draws (S, d), in ψ and in the parameters: edges and heights."""
@@ -199,7 +199,7 @@ def run_named(model: str, run: str, seed: int, max_iterations: int | None = None
     q = at.by_method(method, settings, seed, callback=path, initial_mean=at.estimate()[0], **options)
     fitted = at.fitted(q)
     return Outcome(
-        fitted.values | path.arrival(at.arrived) | {"shortened": float(np.count_nonzero(q.trace.reductions))},
+        fitted.values | path.arrival(at.arrived),
         fitted.curves | at.curves(path, q.trace),
         {**settings, "method": method, **options},
         q.n_evaluations,
