@@ -29,12 +29,11 @@ from mgvbp.paper.lob import (
     PAPER,
     Lob,
     Plan,
-    Source,
     problem,
     run_method,
     settings,
 )
-from mgvbp.paper.lob.tables import per_pass
+from mgvbp.paper.lob.results import per_pass
 
 DRAWS = 20
 CASES: dict[str, tuple[mgvbp.MGVBP | mgvbp.QBVI, str, str, str]] = {
@@ -55,8 +54,8 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=FULL.passes)
     parser.add_argument("--repeats", type=int, default=10)
     arguments = parser.parse_args()
-    source = Source(arguments.windows)
-    lob = problem(source, 0)
+    plan = replace(FULL, windows=arguments.windows, passes=arguments.passes)
+    lob = problem(plan, 0)
     print(f"{arguments.windows:,} windows × 40 × 10, d = {lob.network.dim}, {DRAWS} draws")
     plain = plain_pass(lob, arguments.repeats)
     print(f"plain JAX forward pass of the draws: {plain:.3f} s")
@@ -67,7 +66,7 @@ def main() -> None:
         print(f"{name:<24}{bare:>10.3f} s{whole:>10.3f} s{ratios}", flush=True)
     print(f"\npeak memory {peak_memory():.2f} GB")
     if arguments.passes:
-        race(source, replace(FULL, windows=arguments.windows, passes=arguments.passes))
+        race(plan)
         print(f"\npeak memory {peak_memory():.2f} GB")
 
 
@@ -99,14 +98,14 @@ def iteration_times(lob: Lob, name: str, repeats: int) -> tuple[float, float]:
     return bare, whole
 
 
-def race(source: Source, plan: Plan) -> None:
+def race(plan: Plan) -> None:
     """Print the lower bound of each method after the same number of passes."""
     print(f"\nafter {plan.passes:,} passes and the common start of 30")
     print(
         f"{'':<24}{'lower bound':>13}{'(s.e.)':>8}{'test acc':>10}{'test lpd':>10}{'iterations':>12}{'s/pass':>8}"
     )
     for name in RACE:
-        v = run_method(0, source, plan, name).values
+        v = run_method(name, plan, 0).values
         bound = f"{v['LB*']:>13,.1f}{v['s.e.']:>8.1f}{v['test acc']:>10.4f}{v['test lpd']:>10.4f}"
         print(
             f"{name:<24}{bound}{v['iterations']:>12,.0f}{per_pass(v):>8.3f}  S = {settings(plan)[name].num_draws}",

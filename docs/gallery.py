@@ -18,7 +18,7 @@ from mgvbp.datasets import labour
 from mgvbp.models import LogisticRegression
 from mgvbp.networks import Prediction
 from mgvbp.paper.labour import INITIAL_VARIANCE, METHODS, NUM_DRAWS, PRIOR_VARIANCE, SETTINGS
-from mgvbp.paper.mcmc import sample
+from mgvbp.paper.target import sample
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility import GARCH, default_returns
 

@@ -13,8 +13,9 @@ pytest.importorskip("emcee", reason="the experiments need their extra: pip insta
 
 import mgvbp
 from mgvbp import cli, paper
-from mgvbp.paper import command, engine, mcmc
-from mgvbp.paper.spec import Cell, Experiment, Outcome, Row, Table, finite
+from mgvbp.paper import command, engine
+from mgvbp.paper.spec import Experiment, Outcome, Table, finite, rows_of
+from mgvbp.paper.target import sample
 
 
 def square(seed, number, log):
@@ -25,26 +26,17 @@ def square(seed, number, log):
     return Outcome({"value": number**2 + seed}, {"path": [1.0, 2.0]}, {"number": number}, n_evaluations=7)
 
 
-class Squares(Experiment):
-    name, title = "squares", "Squares & more"
+def squares(log, numbers=(1, 2, 3), data=()):
+    def cells(quick):
+        return {
+            f"the square of {n}": partial(square, number=n, log=log) for n in numbers[: 1 if quick else None]
+        }
 
-    def __init__(self, log, numbers=(1, 2, 3)):
-        self.log, self.numbers = log, numbers
-
-    def cells(self, quick):
-        numbers = self.numbers[:1] if quick else self.numbers
-        return [Cell(f"the square of {n}", partial(square, number=n, log=self.log)) for n in numbers]
-
-    def tables(self, outcomes):
-        rows = [Row(name, o.values, {"value": 4.0}) for name, o in outcomes.items()]
+    def tables(outcomes):
+        rows = rows_of(outcomes, list(outcomes), paper={name: {"value": 4.0} for name in outcomes})
         return [Table("tab:squares", "Squares <of numbers>", {"value": 0.5}, rows)]
 
-    def figures(self, outcomes):
-        from matplotlib.figure import Figure
-
-        figure = Figure()
-        figure.add_subplot().plot(outcomes["the square of 2"].curves["path"])
-        return {"path": figure}
+    return Experiment("squares", cells, tables, data=data)
 
 
 def outcomes_of(experiment, directory, quick=False, seed=0, jobs=1):
@@ -57,13 +49,13 @@ def outcomes_of(experiment, directory, quick=False, seed=0, jobs=1):
 
 def test_finished_cells_are_not_run_again(tmp_path):
     log = tmp_path / "log"
-    first, _ = outcomes_of(Squares(log), tmp_path)
+    first, _ = outcomes_of(squares(log), tmp_path)
     assert {name: o.values["value"] for name, o in first.items()} == {
         "the square of 1": 1,
         "the square of 2": 4,
         "the square of 3": 9,
     }
-    again, done = outcomes_of(Squares(log), tmp_path)
+    again, done = outcomes_of(squares(log), tmp_path)
     assert again == first
     assert done == [3]
     assert log.read_text().split() == ["1", "2", "3"]
@@ -72,8 +64,8 @@ def test_finished_cells_are_not_run_again(tmp_path):
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     log = tmp_path / "log"
     with pytest.raises(RuntimeError, match="no"):
-        outcomes_of(Squares(log, (1, 2, -3)), tmp_path)
-    outcomes, done = outcomes_of(Squares(log, (1, 2, 3)), tmp_path)
+        outcomes_of(squares(log, (1, 2, -3)), tmp_path)
+    outcomes, done = outcomes_of(squares(log, (1, 2, 3)), tmp_path)
     assert done[0] == 2
     assert len(outcomes) == 3
     assert log.read_text().split() == ["1", "2", "-3", "3"]
@@ -95,7 +87,7 @@ def test_without_the_extra_nothing_is_run(packages, tmp_path, monkeypatch, capsy
 
 
 def test_seeds_and_quick_runs_are_kept_apart(tmp_path):
-    experiment = Squares(tmp_path / "log")
+    experiment = squares(tmp_path / "log")
     assert outcomes_of(experiment, tmp_path, seed=5)[0]["the square of 1"].values["value"] == 6
     assert outcomes_of(experiment, tmp_path, seed=6)[0]["the square of 1"].values["value"] == 7
     quick, done = outcomes_of(experiment, tmp_path, quick=True, seed=5)
@@ -105,7 +97,7 @@ def test_seeds_and_quick_runs_are_kept_apart(tmp_path):
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"cell": "the square of 1"}'])
 def test_damaged_records_are_made_anew(tmp_path, damage):
-    experiment = Squares(tmp_path / "log", (1,))
+    experiment = squares(tmp_path / "log", (1,))
     outcomes_of(experiment, tmp_path)
     (record,) = (tmp_path / "cells" / "squares").glob("*.json")
     record.write_text(damage)
@@ -115,14 +107,14 @@ def test_damaged_records_are_made_anew(tmp_path, damage):
 
 
 def test_records_of_other_versions_are_made_anew(tmp_path, monkeypatch):
-    experiment = Squares(tmp_path / "log", (1,))
+    experiment = squares(tmp_path / "log", (1,))
     outcomes_of(experiment, tmp_path)
     monkeypatch.setattr(engine, "versions", lambda: {"mgvbp": "99"})
     assert outcomes_of(experiment, tmp_path)[1] == [0, 1]
 
 
 def test_records_say_how_the_numbers_came_about(tmp_path):
-    outcomes_of(Squares(tmp_path / "log", (2,)), tmp_path, seed=3)
+    outcomes_of(squares(tmp_path / "log", (2,)), tmp_path, seed=3)
     (record,) = engine.Store(tmp_path, "squares", 3, False).records()
     assert record["seed"] == 3
     assert record["outcome"]["settings"] == {"number": 2}
@@ -134,8 +126,8 @@ def test_records_say_how_the_numbers_came_about(tmp_path):
 
 
 def test_several_processes_give_the_same(tmp_path):
-    one, _ = outcomes_of(Squares(tmp_path / "log"), tmp_path / "one")
-    two, _ = outcomes_of(Squares(tmp_path / "log"), tmp_path / "two", jobs=2)
+    one, _ = outcomes_of(squares(tmp_path / "log"), tmp_path / "one")
+    two, _ = outcomes_of(squares(tmp_path / "log"), tmp_path / "two", jobs=2)
     assert one == two
 
 
@@ -145,9 +137,7 @@ def test_several_processes_give_the_same(tmp_path):
 def test_chains_find_a_gaussian():
     """Means within 4.5 of their standard errors; R-hat near 1; and a number of draws that is not made up."""
     q = mgvbp.Gaussian([1.0, -2.0], variance=[[1.0, 0.9], [0.9, 2.0]])
-    chains = mcmc.sample(
-        q.log_density, mgvbp.Gaussian([0.5, -1.5], variance=0.3), seed=1, steps=1500, walkers=20
-    )
+    chains = sample(q.log_density, mgvbp.Gaussian([0.5, -1.5], variance=0.3), seed=1, steps=1500, walkers=20)
     assert chains.draws.shape == (20, 1200, 2)
     assert (abs(chains.flat.mean(axis=0) - q.mean) < 4.5 * chains.mcse).all()
     assert (chains.rhat < 1.1).all()
@@ -166,16 +156,12 @@ def test_every_experiment_that_is_listed_is_there(capsys):
         assert re.search(rf"(?m)^{name} +{re.escape(title)}$", listed)
 
 
-def test_cells_have_names_of_their_own_and_can_be_sent_to_other_processes():
+def test_cells_can_be_sent_to_other_processes():
     for name in paper.EXPERIMENTS:
         full, quick = (command.load(name).cells(quick) for quick in (False, True))
-        names = [cell.name for cell in full]
-        assert len(set(names)) == len(names)
-        assert {cell.name for cell in quick} <= set(names)
         assert quick
-        for cells in (full, quick):
-            again = pickle.loads(pickle.dumps(cells))
-            assert [cell.name for cell in again] == [cell.name for cell in cells]
+        assert quick.keys() <= full.keys()
+        assert pickle.loads(pickle.dumps(full)).keys() == full.keys()
 
 
 def test_what_has_not_run_is_not_shown():
@@ -194,20 +180,15 @@ def test_unknown_experiments_are_named(capsys):
 def test_without_its_data_an_experiment_is_left_out_and_the_rest_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("MGVBP_DATA", raising=False)
     monkeypatch.setattr(mgvbp.datasets, "load", missing)
-    monkeypatch.setattr(command, "load", {"labour": NeedsData(), "slr": Squares(tmp_path / "log")}.get)
+    log = tmp_path / "log"
+    found = {"labour": squares(log, data=("istanbul",)), "slr": squares(log)}
+    monkeypatch.setattr(command, "load", lambda name, data: found[name])
     assert cli.main(["reproduce", "labour", "slr", "--out", str(tmp_path / "out")]) == 1
     out = capsys.readouterr().out
     assert "left out" in out
     assert "fetch it" in out
     assert "Squares <of numbers>" in out
     assert json.loads(next((tmp_path / "out" / "cells").rglob("*.json")).read_text())["seed"] == 0
-
-
-class NeedsData(Squares):
-    name, title, data = "labour", "Labour", ("istanbul",)
-
-    def __init__(self):
-        pass
 
 
 def missing(name):

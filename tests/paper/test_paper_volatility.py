@@ -12,20 +12,15 @@ from mgvbp import Gaussian
 from mgvbp.models import HAR
 from mgvbp.paper import har, volatility
 from mgvbp.paper.bounds import divergence, grid_lower_bound
-from mgvbp.paper.common import Path
-from mgvbp.paper.har.target import Target as HarTarget
-from mgvbp.paper.noisy_table import ROUNDING, noisy_table
+from mgvbp.paper.common import ROUNDING
+from mgvbp.paper.daily import noisy_table
 from mgvbp.paper.spec import Outcome, Row, reference
-from mgvbp.paper.volatility import runs
-from mgvbp.paper.volatility.target import Target
+from mgvbp.paper.target import Path
 from mgvbp.volatility import GARCH
 
 needs_data = pytest.mark.skipif(
     "MGVBP_DATA" not in os.environ, reason="MGVBP_DATA does not name the directory of the authors' files"
 )
-EXPERIMENTS = {"volatility": volatility.EXPERIMENT, "har": har.EXPERIMENT}
-PRINTED = {"vol_est": 282, "vol_est_EGARCH": 282, "regression": 139, "vol_est_FIGARCH_HAR": 130}
-"""Numbers that the paper prints in each table."""
 
 
 # --- what is reported ---------------------------------------------------------------------------------
@@ -36,7 +31,7 @@ def test_report_against_a_plain_loop():
     rng = np.random.default_rng(0)
     r, rv = rng.standard_normal(60), rng.uniform(0.5, 1.5, 60)
     model = GARCH(1, 1, convention="paper")
-    at = Target(model, {"": (model.likelihood(r), {"r": r**2, "rv": rv**2})})
+    at = volatility.Volatility(model, {"": (model.likelihood(r), {"r": r**2, "rv": rv**2})})
     omega, alpha, beta = 0.1, 0.2, 0.6
     psi = model.parameters.unconstrain({"omega": omega, "alpha[1]": alpha, "beta[1]": beta})
     h = [omega + alpha * np.mean(r**2) + beta * 0.7]
@@ -53,12 +48,12 @@ def test_report_against_a_plain_loop():
 
 def simulated_har():
     v = 10.0 + np.random.default_rng(1).standard_normal(90).cumsum() * 0.2
-    return HarTarget(HAR(v[:60]), HAR(v[30:]))
+    return har.Regression(HAR(v[:60]), HAR(v[30:]))
 
 
 def test_har_report():
     at = simulated_har()
-    theta = at.maximum_likelihood()[0]
+    theta = at.estimate()[0]
     fitted = at.test.X @ theta[:4]
     found = {name: value[0] for name, value in at.report(theta[None]).items()}
     assert found["sigma"] ** 2 == pytest.approx(found["MSE rv"])  # both divide by n − 4
@@ -70,7 +65,7 @@ def test_har_report():
 def test_the_summary_has_the_spread_over_draws():
     """A normal number's own standard deviation, within 4 standard errors of the range of quantiles."""
     at = simulated_har()
-    theta, sd = at.maximum_likelihood()[0], 0.01
+    theta, sd = at.estimate()[0], 0.01
     draws = theta + sd * np.random.default_rng(0).normal(size=(4000, 5))
     values = at.summary(theta, draws)
     assert values["beta[1]"] == theta[1]
@@ -95,7 +90,7 @@ def test_har_bound_agrees_with_monte_carlo():
     """Within 4 standard errors of 200,000 draws."""
     at = simulated_har()
     A = np.array([[0.01] * 4 + [0.2]]).T * np.random.default_rng(2).normal(size=(5, 5))
-    off = at.maximum_likelihood()[0] + 0.02  # at the estimate itself the sign of Cov(β, ψ) would not matter
+    off = at.estimate()[0] + 0.02  # at the estimate itself the sign of Cov(β, ψ) would not matter
     q = Gaussian(off, variance=A @ A.T + 1e-6 * np.eye(5))
     theta = q.sample(200_000, 0)
     values = at.model(theta) + at.prior.log_density(theta) - q.log_density(theta)
@@ -105,54 +100,16 @@ def test_har_bound_agrees_with_monte_carlo():
 
 
 def test_a_path_looks_at_every_tenth_iteration_and_knows_the_first_within_reach():
-    path = Path(lambda q: 1.0 / q.mean[0], every=10)
+    path = Path(lambda iteration: 1.0 / iteration.gaussian.mean[0], every=10)
     for t in range(1, 60):
         path(SimpleNamespace(iteration=t, gaussian=Gaussian([float(t)], variance=1.0)))
     assert path.iterations == [1, 11, 21, 31, 41, 51]
     assert path.seen == [1.0 / t for t in path.iterations]
-    assert path.first(lambda gap: gap <= 0.05) == 21.0
-    assert path.first(lambda gap: gap < 0.0) is None
+    assert path.arrival(lambda gap: gap <= 0.05) == {"arrival": 21.0}
+    assert path.arrival(lambda gap: gap < 0.0) == {}
 
 
 # --- tables -------------------------------------------------------------------------------------------
-
-
-def made_up(experiment):
-    """Outcomes that are the paper's numbers, at the end of whichever row's name is a cell."""
-    numbers: dict[str, dict[str, float]] = {}
-    for table in reference(experiment.name)["paper"].values():
-        for row, values in table.items():
-            numbers.setdefault(row.removeprefix("HAR "), {}).update(values)
-    names = [cell.name for cell in experiment.cells(quick=False)]
-    return {name: Outcome({**numbers.get(name, {}), "sd omega": 0.01}) for name in names}
-
-
-def test_the_reference_has_every_printed_number():
-    counts = {
-        label: sum(map(len, rows.values()))
-        for name in EXPERIMENTS
-        for label, rows in reference(name)["paper"].items()
-    }
-    assert counts == PRINTED
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_printed_number_is_in_a_table(name):
-    shown = dict.fromkeys(PRINTED, 0)
-    for table in EXPERIMENTS[name].tables(made_up(EXPERIMENTS[name])):
-        if table.label in shown:
-            shown[table.label] += sum(column in row.paper for row in table.rows for column in table.columns)
-            assert {table.verdict(row) for row in table.rows if row.paper} == {"reproduces"}
-    own = reference(name)["paper"]
-    assert {label: n for label, n in shown.items() if label in own} == {
-        label: PRINTED[label] for label in own
-    }
-
-
-def test_tables_leave_out_what_has_not_run():
-    outcomes = {"ARCH ML": made_up(volatility.EXPERIMENT)["ARCH ML"]}
-    tables = volatility.EXPERIMENT.tables(outcomes)
-    assert {row.name for table in tables for row in table.rows} == {"ARCH ML"}
 
 
 def verdict(values, paper):
@@ -184,7 +141,7 @@ def test_a_verdict_is_of_the_columns_of_its_table():
 @needs_data
 @pytest.mark.parametrize("model", ["ARCH", "GARCH(1,0,1)", "EGARCH(1,0,1)"])
 def test_auto_arrives_at_the_exact_optimum(model):
-    values = runs.run_auto(0, model).values
+    values = volatility.cells_of(model)[f"{model} auto"](0).values
     exact = reference("volatility")["exact"][model]
     assert abs(values["LB at point"] - exact["LB*"]) < 0.02
     for column in ("omega", "alpha[1]", "MSE rv", "test QLIKE rv"):
@@ -193,7 +150,7 @@ def test_auto_arrives_at_the_exact_optimum(model):
 
 @needs_data
 def test_ml_of_garch_has_the_printed_parameters():
-    values = runs.run_ml(0, "GARCH(1,0,1)").values
+    values = volatility.target("GARCH(1,0,1)").maximum_likelihood().values
     paper = reference("volatility")["paper"]["vol_est"]["GARCH(1,0,1) ML"]
     for column in ("omega", "alpha[1]", "beta[1]", "QLIKE rv", "test QLIKE rv"):
         assert values[column] == pytest.approx(paper[column], abs=ROUNDING)
@@ -202,20 +159,20 @@ def test_ml_of_garch_has_the_printed_parameters():
 
 @needs_data
 def test_a_short_run_of_a_method():
-    outcome = runs.run_named(0, "ARCH", "MGVB", max_iterations=40)
+    outcome = volatility.run_named("ARCH", "MGVB", 0, max_iterations=40)
     assert outcome.curves["iteration"] == [1, 11, 21, 31]
-    assert outcome.n_evaluations == 40 * runs.NUM_DRAWS
+    assert outcome.n_evaluations == 40 * volatility.NUM_DRAWS
     assert outcome.values["LB at point"] < reference("volatility")["exact"]["ARCH"]["LB*"] + 1e-3
-    again = runs.run_named(0, "ARCH", "MGVB", max_iterations=40)
+    again = volatility.run_named("ARCH", "MGVB", 0, max_iterations=40)
     assert again.values == outcome.values
 
 
 @needs_data
 def test_har_cells():
-    ml, exact = har.run_ml(0).values, reference("har")["exact"]
+    cells, exact = har.EXPERIMENT.cells(quick=False), reference("har")["exact"]
+    ml = cells["ML"](0).values
     paper = reference("har")["paper"]["vol_est_FIGARCH_HAR"]["ML"]
     assert all(ml[column] == pytest.approx(paper[column], abs=ROUNDING) for column in paper)
-    for variant, (_, family) in har.VARIANTS.items():
-        if variant != " h":
-            found = har.run_auto(0, variant).values
-            assert 0.0 <= exact[family]["LB*"] - found["LB at point"] + 1e-6 < 0.02
+    for variant, family in har.FAMILIES.items():
+        found = cells[f"auto{variant}"](0).values
+        assert 0.0 <= exact[family]["LB*"] - found["LB at point"] + 1e-6 < 0.02

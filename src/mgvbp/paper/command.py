@@ -34,15 +34,10 @@ NEEDED = ("emcee", "matplotlib")
 """Packages without which a run would break off late. They come with the extra ``experiments``."""
 
 
-def load(name: str) -> Experiment:
-    """The experiment with this name."""
-    found: Experiment = import_module(f"mgvbp.paper.{name}").EXPERIMENT
-    return found
-
-
-def load_on(data: Path) -> Experiment:
-    """The experiment `ON_FILES`, on the files in a directory."""
-    found: Experiment = import_module(f"mgvbp.paper.{ON_FILES}").EXPERIMENT.on(data)
+def load(name: str, data: Path | None = None) -> Experiment:
+    """The experiment with this name; `ON_FILES` on the files in the directory ``data``, if there is one."""
+    module = import_module(f"mgvbp.paper.{name}")
+    found: Experiment = module.on_files(data) if data and name == ON_FILES else module.EXPERIMENT
     return found
 
 
@@ -85,24 +80,24 @@ def reproduce(
             "pip install 'mgvbp[experiments]'"
         )
     console, sections, code = Console(), [], 0
-    found = {name: load_on(data) if data and name == ON_FILES else load(name) for name in names}
-    for name, experiment in found.items():
+    for name, experiment in {name: load(name, data) for name in names}.items():
+        title = EXPERIMENTS[name]
         missing, outcomes = unavailable(experiment), {}
         if not missing:
-            console.rule(experiment.title)
+            console.rule(title)
             try:
                 outcomes = finished(experiment, directory, quick, seed, jobs)
             except MissingDependencyError as error:
                 missing = str(error)
         if missing:
-            console.print(f"\n[bold]{experiment.title}[/bold]: left out. {escape(missing)}")
+            console.print(f"\n[bold]{title}[/bold]: left out. {escape(missing)}")
             code = 1
             continue
         tables = experiment.tables(outcomes)
         print_tables(console, tables)
         store = Store(directory, experiment.name, seed, quick)
         figures = experiment.figures(outcomes)
-        sections.append(Section(name, experiment.title, tables, figures, list(store.records())))
+        sections.append(Section(name, title, tables, figures, list(store.records())))
         page = write_report(directory, sections, command)
         console.print(f"\nreport: {page}")
     return code

@@ -1,11 +1,11 @@
-"""What experiments have in common: the paper's methods and prior, when a run has arrived, and how it is followed."""
+"""What experiments have in common: the paper's methods, prior and settings, and when a run has arrived."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,34 @@ import mgvbp
 
 Array = NDArray[np.float64]
 Method = mgvbp.MGVBP | mgvbp.MGVB | mgvbp.QBVI
-Seen = TypeVar("Seen")
 
 METHODS: dict[str, type[Method]] = {"MGVBP": mgvbp.MGVBP, "MGVB": mgvbp.MGVB, "QBVI": mgvbp.QBVI}
 COLOURS = {"MGVBP": "C0", "MGVB": "C1", "QBVI": "C2"}
+DASHES = {"MGVBP": "-", "MGVB": "--", "QBVI": ":"}
+"""Dashes that let lines be seen that coincide."""
 PRIOR_VARIANCE = 5.0
 """The paper's prior is N(0, 5 I) in every experiment except the non-differentiable model."""
 ARRIVED = 0.05
 """A run has arrived when its exact bound is at most 0.05 nats below the exact optimum."""
+ROUNDING = 0.000501
+"""Half a unit of the paper's third decimal, and a little for our own rounding."""
+
+COLUMNS = ("step_size", "decay_after", "clip_natural_gradient", "clip_initial", "max_iterations")
+"""The paper's β, t', the largest norm of a natural gradient, that of the first one, and t_max."""
+SHARED = {"momentum": 0.4, "window": 30, "patience": 500}
+"""The same in every row: ω, the window w of the moving average, and the patience P."""
+ROWS: dict[str, tuple[float, int, float, float, int]] = {
+    "Labour": (0.01, 1000, 3000.0, 1000.0, 1200),
+    "GARCH": (0.01, 1000, 1000.0, 1000.0, 1200),
+    "Istanbul": (0.07, 1000, 50_000.0, 500.0, 1200),
+    "Non-diff. model": (0.1, 5000, 150.0, 1000.0, 5000),
+}
+"""The paper's table of hyper-parameters; what the authors' code ran stands beside each experiment."""
+
+
+def printed(row: str, **changes: Any) -> dict[str, Any]:
+    """The settings of a method as the paper prints them for a row, with ``changes``."""
+    return {**dict(zip(COLUMNS, ROWS[row], strict=True)), **SHARED, **changes}
 
 
 @contextmanager
@@ -30,37 +50,3 @@ def quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
         yield
-
-
-class Path(Generic[Seen]):
-    """A callback of ``mgvbp.fit`` that looks at the first iteration and at every ``every``-th after it.
-
-    Parameters
-    ----------
-    look : callable
-        Takes the Gaussian of an iteration; what it returns is kept.
-    every : int
-
-    Attributes
-    ----------
-    iterations : list of int
-        The iterations that were looked at: 1, 1 + every, 1 + 2 every and so on.
-    seen : list
-        What ``look`` returned at each of them.
-    """
-
-    def __init__(self, look: Callable[[mgvbp.Gaussian], Seen], every: int) -> None:
-        self.look, self.every = look, every
-        self.iterations: list[int] = []
-        self.seen: list[Seen] = []
-
-    def __call__(self, iteration: Any) -> None:
-        """Look at an iteration, if it is its turn."""
-        if iteration.iteration % self.every == 1:
-            self.iterations.append(iteration.iteration)
-            self.seen.append(self.look(iteration.gaussian))
-
-    def first(self, reached: Callable[[Seen], bool]) -> float | None:
-        """The first iteration at which ``reached`` is true of what was seen; None if there is none."""
-        pairs = zip(self.iterations, self.seen, strict=True)
-        return next((float(t) for t, seen in pairs if reached(seen)), None)

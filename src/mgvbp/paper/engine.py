@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +19,7 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 import mgvbp
-from mgvbp.paper.spec import Cell, Experiment, Outcome
+from mgvbp.paper.spec import Experiment, Outcome
 
 
 class Store:
@@ -38,17 +38,17 @@ class Store:
         self.directory = directory / "cells" / experiment
         self._suffix = f"seed{seed}{'-quick' if quick else ''}"
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: str) -> Path:
         """The file of a cell, whether it exists or not."""
-        slug = re.sub(r"[^A-Za-z0-9]+", "-", cell.name).strip("-")
-        digest = hashlib.sha256(cell.name.encode()).hexdigest()[:6]  # two names may have the same slug
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", cell).strip("-")
+        digest = hashlib.sha256(cell.encode()).hexdigest()[:6]  # two names may have the same slug
         return self.directory / f"{slug}-{digest}-{self._suffix}.json"
 
-    def read(self, cell: Cell) -> Outcome | None:
+    def read(self, cell: str) -> Outcome | None:
         """The outcome of a finished cell; None if it is not there, is damaged or came from another version."""
         try:
             record = json.loads(self.path(cell).read_text(encoding="utf-8"))
-            if record["versions"] == versions() and record["cell"] == cell.name:
+            if record["versions"] == versions() and record["cell"] == cell:
                 return Outcome(**record["outcome"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
@@ -69,13 +69,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def run_cell(cell: Cell, seed: int, path: Path) -> None:
-    """Run a cell with one thread and store its outcome. An interruption leaves no half of a file."""
+def run_cell(cell: str, of: Callable[[int], Outcome], seed: int, path: Path) -> str:
+    """Run a cell with one thread, store its outcome and return its name. An interruption leaves no half of a file."""
     start = time.perf_counter()
     with threadpool_limits(1):
-        outcome = cell.run(seed)
+        outcome = of(seed)
     record = {
-        "cell": cell.name,
+        "cell": cell,
         "seed": seed,
         "seconds": time.perf_counter() - start,
         "versions": versions(),
@@ -85,6 +85,7 @@ def run_cell(cell: Cell, seed: int, path: Path) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record), encoding="utf-8")
     partial.replace(path)
+    return cell
 
 
 def run(
@@ -96,18 +97,12 @@ def run(
     """
     cells = experiment.cells(quick)
     store = Store(directory, experiment.name, seed, quick)
-    outcomes = {cell.name: found for cell in cells if (found := store.read(cell)) is not None}
+    outcomes = {cell: found for cell in cells if (found := store.read(cell)) is not None}
     yield len(outcomes), len(cells), outcomes
-    missing = [cell for cell in cells if cell.name not in outcomes]
-    tasks = (joblib.delayed(_work)(cell, seed, store.path(cell)) for cell in missing)
-    for name in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks):
-        cell = next(cell for cell in missing if cell.name == name)
+    missing = {cell: of for cell, of in cells.items() if cell not in outcomes}
+    tasks = (joblib.delayed(run_cell)(cell, of, seed, store.path(cell)) for cell, of in missing.items())
+    for cell in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks):
         found = store.read(cell)
         assert found is not None
-        outcomes[name] = found
+        outcomes[cell] = found
         yield len(outcomes), len(cells), outcomes
-
-
-def _work(cell: Cell, seed: int, path: Path) -> str:
-    run_cell(cell, seed, path)
-    return cell.name

@@ -9,7 +9,7 @@ differ in nothing but the update.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
-from mgvbp.paper import mcmc
 from mgvbp.paper.bounds import divergence
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array
-from mgvbp.paper.spec import Cell, Experiment, Outcome, Row, Table, reference
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure
 
 if TYPE_CHECKING:
@@ -30,13 +30,18 @@ UPDATES = {"MGVB": 2.0, "MGVB rev.": 1.0}
 """The scale of the gradient of Σ, in units of the Riemannian gradient."""
 STEP_SIZES = (0.02, 0.05, 0.1)
 """The table shows all of them, the figure the smallest and the largest."""
+PATHS = {f"{update}, step {step:g}": (update, step) for step in STEP_SIZES for update in UPDATES}
+"""Update and step size of each path, by the name of its cell."""
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian, as in the experiment on the Istanbul data."""
 NAMES = ("intercept", "slope")
 COLUMNS = {"intercept": 0.0, "slope": 0.0, "100 var intercept": 0.0, "100 var slope": 0.0, "divergence": 0.0}
+SPEED_NOTE = (
+    "MGVB steps twice as far in Σ as its revisited version, along the same direction; in μ they are equal."
+)
 
 
-class Line:
+class Line(Target):
     """The simulated data, their log-likelihood and the exact posterior."""
 
     def __init__(self, seed: int) -> None:
@@ -49,7 +54,7 @@ class Line:
         precision = self.prior.precision + self.X.T @ self.X
         self.posterior = mgvbp.Gaussian(np.linalg.solve(precision, self.X.T @ self.y), precision=precision)
 
-    def log_likelihood(self, theta: Array) -> Array:
+    def likelihood(self, theta: Array) -> Array:
         """(S, 2) -> (S,), up to a constant."""
         return np.asarray(-0.5 * ((self.y - theta @ self.X.T) ** 2).sum(axis=1))
 
@@ -57,16 +62,33 @@ class Line:
         """KL(q ‖ posterior): the nats by which the lower bound of ``q`` is below its maximum, the log evidence."""
         return max(0.0, divergence(q, self.posterior))  # round-off may take it below zero
 
-    def values(self, mean: Array, covariance: Array, divergence: float | None = None) -> dict[str, float]:
+    def shown(self, mean: Array, covariance: Array, **divergence: float) -> Outcome:
         """The numbers of a row of the table."""
         numbers = [*mean, *100.0 * np.diag(covariance)]
-        found = dict(zip(COLUMNS, map(float, numbers), strict=False))
-        return found if divergence is None else {**found, "divergence": divergence}
+        return Outcome(dict(zip(COLUMNS, map(float, numbers), strict=False)) | divergence)
+
+    def fitted(self, q: mgvbp.Gaussian) -> Outcome:
+        """With the divergence from the posterior."""
+        return self.shown(q.mean, q.covariance, divergence=self.divergence(q))
+
+    def sampled(self, chains: Chains) -> Outcome:
+        """The moments of the draws."""
+        return self.shown(chains.flat.mean(axis=0), np.cov(chains.flat.T))
+
+    def maximum_likelihood(self) -> Outcome:
+        """Least squares, with its exact covariance."""
+        covariance = np.linalg.inv(self.X.T @ self.X)
+        return self.shown(covariance @ self.X.T @ self.y, covariance)
+
+    def around(self, seed: int) -> mgvbp.Gaussian:
+        """The exact posterior."""
+        return self.posterior
 
 
 def follow(update: str, step_size: float, seed: int, iterations: int = 400) -> Outcome:
     """Run MGVB with one of the two updates and keep its path."""
-    line, path = Line(seed), list[mgvbp.Gaussian]()
+    line = Line(seed)
+    path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian)
     settings: dict[str, Any] = {
         "step_size": step_size,
         "decay_after": None,
@@ -75,127 +97,62 @@ def follow(update: str, step_size: float, seed: int, iterations: int = 400) -> O
         "patience": iterations,
         "max_iterations": iterations,
     }
-    mgvbp.fit(
-        line.log_likelihood,
-        line.prior,
-        method=mgvbp.MGVB(**settings),
-        estimator="regression",
-        initial_variance=INITIAL_VARIANCE,
-        rng=seed,
-        callback=lambda iteration: path.append(iteration.gaussian),
+    line.by_method(
+        "MGVB", settings, seed, estimator="regression", initial_variance=INITIAL_VARIANCE, callback=path
     )
-    divergences = [line.divergence(q) for q in path]
-    arrived = next((t for t, value in enumerate(divergences) if value <= ARRIVED), None)
-    curves = {"divergence": divergences}
+    curves = {"divergence": [line.divergence(q) for q in path.seen]}
     for i, name in enumerate(NAMES):
-        curves[f"mean {name}"] = [float(q.mean[i]) for q in path]
-        curves[f"var {name}"] = [float(q.std[i] ** 2) for q in path]
-    values = line.values(path[-1].mean, path[-1].covariance, divergences[-1])
-    if arrived is not None:
-        values["iterations"] = float(arrived)
+        curves[f"mean {name}"] = [float(q.mean[i]) for q in path.seen]
+        curves[f"var {name}"] = [float(q.std[i] ** 2) for q in path.seen]
+    values = line.fitted(path.seen[-1]).values
+    arrived = (t for t, value in enumerate(curves["divergence"]) if value <= ARRIVED)
+    if (steps := next(arrived, None)) is not None:
+        values["iterations"] = float(steps)
     return Outcome(values, curves, {"method": update, **settings})
-
-
-def fit_auto(seed: int) -> Outcome:
-    """The default of `mgvbp.fit`."""
-    line = Line(seed)
-    q = mgvbp.fit(line.log_likelihood, line.prior, rng=seed)
-    return Outcome(
-        line.values(q.mean, q.covariance, line.divergence(q)), {}, {"method": "auto"}, q.n_evaluations
-    )
-
-
-def least_squares(seed: int) -> Outcome:
-    """Maximum likelihood, with its exact covariance."""
-    line = Line(seed)
-    covariance = np.linalg.inv(line.X.T @ line.X)
-    return Outcome(line.values(covariance @ line.X.T @ line.y, covariance), {}, {"method": "ML"})
-
-
-def sample(seed: int, steps: int = 4000) -> Outcome:
-    """MCMC with an ensemble of 20 walkers, started at draws from the exact posterior."""
-    line = Line(seed)
-
-    def values(chains: Chains) -> dict[str, float]:
-        return line.values(chains.flat.mean(axis=0), np.cov(chains.flat.T))
-
-    return mcmc.run(line.log_likelihood, line.prior, line.posterior, seed, values, steps, walkers=20)[0]
 
 
 def exact(seed: int) -> Outcome:
     """The posterior in closed form."""
-    line = Line(seed)
-    return Outcome(line.values(line.posterior.mean, line.posterior.covariance, 0.0))
+    return Line(seed).fitted(Line(seed).posterior)
 
 
-def path_name(update: str, step_size: float) -> str:
-    """The name of the cell of a path."""
-    return f"{update}, step {step_size:g}"
+def cells(quick: bool) -> Cells:
+    """All paths, the posterior, `auto`, ML and MCMC; quick: with a short chain."""
+    found: Cells = {name: partial(follow, *path) for name, path in PATHS.items()}
+    found |= {"exact": exact, "auto": partial(run_auto, Line), "ML": partial(run_ml, Line)}
+    return found | {"MCMC": partial(run_mcmc, Line, steps=500 if quick else 4000, walkers=20)}
 
 
-class SimpleLinearRegression(Experiment):
-    """Figure SLR_low of the paper."""
-
-    name = "slr"
-    title = "Simple linear regression: the path to the posterior"
-
-    def cells(self, quick: bool) -> list[Cell]:
-        paths = [
-            Cell(path_name(update, step), partial(follow, update, step))
-            for step in STEP_SIZES
-            for update in UPDATES
-        ]
-        baselines = [Cell("exact", exact), Cell("auto", fit_auto), Cell("ML", least_squares)]
-        return [*paths, *baselines, Cell("MCMC", partial(sample, steps=500) if quick else sample)]
-
-    def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:
-        truth = outcomes["exact"].values if "exact" in outcomes else {}
-        rows = [
-            Row(name, outcome.values, exact={} if name == "ML" else truth)
-            for name, outcome in outcomes.items()
-            if name != "exact"
-        ]
-        note = "exact: the posterior in closed form; divergence: KL(q ‖ posterior) in nats."
-        if "MCMC" in outcomes:
-            found = outcomes["MCMC"].values
-            note += f" MCMC: R-hat {found['R-hat']:.3f}, effective sample size {found['ESS']:,.0f} or more."
-        return [
-            Table("slr", "Where the paths end", COLUMNS, rows, decimals=4, bound="divergence", note=note),
-            speed_table(outcomes),
-        ]
-
-    def figures(self, outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
-        wanted = ["exact", *(path_name(update, step) for step in STEP_SIZES for update in UPDATES)]
-        return {"path": path_figure(outcomes)} if all(name in outcomes for name in wanted) else {}
+def tables(outcomes: Outcomes) -> Iterator[Table]:
+    """Where the paths end, and the iterations until the divergence is small."""
+    names = [*PATHS, "auto", "ML", "MCMC"]
+    truth = outcomes["exact"].values if "exact" in outcomes else {}
+    note = "exact: the posterior in closed form; divergence: KL(q ‖ posterior) in nats."
+    if "MCMC" in outcomes:
+        found = outcomes["MCMC"].values
+        note += f" MCMC: R-hat {found['R-hat']:.3f}, effective sample size {found['ESS']:,.0f} or more."
+    rows = rows_of(outcomes, names, exact={name: truth for name in names if name != "ML"})
+    yield Table("slr", "Where the paths end", COLUMNS, rows, decimals=4, bound="divergence", note=note)
+    arrivals: dict[str, dict[str, float | None]] = {f"step {step:g}": {} for step in STEP_SIZES}
+    for name, (update, step) in PATHS.items():
+        if name in outcomes:
+            arrivals[f"step {step:g}"][update] = outcomes[name].values.get("iterations")
+    title = f"Iterations until within {ARRIVED:g} nats of the posterior"
+    rows = [Row(name, found) for name, found in arrivals.items()]
+    yield Table("slr_speed", title, dict.fromkeys(UPDATES, 0.0), rows, decimals=0, note=SPEED_NOTE)
 
 
-def speed_table(outcomes: Mapping[str, Outcome]) -> Table:
-    """Iterations until the divergence is small, for each step size."""
-    rows = []
-    for step in STEP_SIZES:
-        found = {update: outcomes.get(path_name(update, step)) for update in UPDATES}
-        rows.append(
-            Row(f"step {step:g}", {u: o.values.get("iterations") for u, o in found.items() if o is not None})
-        )
-    return Table(
-        "slr_speed",
-        f"Iterations until within {ARRIVED:g} nats of the posterior",
-        dict.fromkeys(UPDATES, 0.0),
-        rows,
-        decimals=0,
-        note="MGVB steps twice as far in Σ as its revisited version, along the same direction; in μ they are equal.",
-    )
-
-
-def path_figure(outcomes: Mapping[str, Outcome]) -> Figure:
-    """The paths of (μ, Σ) for intercept and slope, and the divergence, at the smallest and at the largest step."""
+def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+    """Figure SLR_low: (μ, Σ) for intercept and slope, and the divergence, at the smallest and at the largest step."""
+    if not outcomes.keys() >= {"exact", *PATHS}:
+        return {}
     figure = private_figure(12.0, 6.5)
     steps = STEP_SIZES[0], STEP_SIZES[-1]
     axes = figure.subplots(len(steps), 3)
     truth = outcomes["exact"].values
     for row, step in zip(axes, steps, strict=True):
         for update, style in zip(UPDATES, ("o-", "s--"), strict=True):
-            curves = outcomes[path_name(update, step)].curves
+            curves = outcomes[f"{update}, step {step:g}"].curves
             for axis, name in zip(row, NAMES, strict=False):
                 axis.plot(curves[f"mean {name}"], curves[f"var {name}"], style, ms=3, lw=1, label=update)
             row[2].plot(curves["divergence"], style[1:], label=update)
@@ -204,16 +161,11 @@ def path_figure(outcomes: Mapping[str, Outcome]) -> Figure:
             axis.plot(*target, "o", ms=11, mfc="none", mec="red", mew=2, label="true posterior")
             axis.set(xlabel=f"μ, {name}", ylabel=f"Σ, {name}", title=f"{name}, step {step:g}")
         row[2].axhline(ARRIVED, color="grey", lw=0.8)
-        row[2].set(
-            yscale="log",
-            ylim=(1e-5, None),
-            xlabel="iteration",
-            ylabel="KL to the posterior, nats",
-            title=f"step {step:g}",
-        )
+        row[2].set(xlabel="iteration", ylabel="KL to the posterior, nats", title=f"step {step:g}")
+        row[2].set(yscale="log", ylim=(1e-5, None))
     for axis in axes[0]:
         axis.legend(frameon=False)
-    return figure
+    return {"path": figure}
 
 
-EXPERIMENT = SimpleLinearRegression()
+EXPERIMENT = Experiment("slr", cells, tables, figures)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,22 +40,16 @@ class Outcome:
     settings: dict[str, Any] = field(default_factory=dict)
     n_evaluations: int = 0
 
+    def under(self, prefix: str) -> dict[str, float]:
+        """The values whose names begin with ``prefix``, by the rest of their names."""
+        return {name.removeprefix(prefix): x for name, x in self.values.items() if name.startswith(prefix)}
 
-@dataclass(frozen=True)
-class Cell:
-    """One run, which is finished and stored by itself.
 
-    Attributes
-    ----------
-    name : str
-        Unique within the experiment.
-    run : callable
-        Takes the seed and returns an `Outcome`. It is a function of a module, or a `functools.partial` of one, so
-        that other processes can call it.
-    """
-
-    name: str
-    run: Callable[[int], Outcome]
+Outcomes = Mapping[str, Outcome]
+"""Outcomes by the names of their cells. A cell is a run that is finished and stored by itself."""
+Cells = dict[str, Callable[[int], Outcome]]
+"""What to run, by name. A cell takes the seed; it is a function of a module, or a `functools.partial` of one, so that
+other processes can call it."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +82,8 @@ class Table:
         covers the rounding and the Monte Carlo error of both.
     bound : str
         The column of the lower bound, if there is one. Where numbers differ it tells which run was better.
+    errors : dict of str to dict of str to float
+        By row and column, tolerances of a row's own, which come before those of ``columns``.
     """
 
     label: str
@@ -97,12 +93,14 @@ class Table:
     decimals: int = 3
     bound: str = ""
     note: str = ""
+    errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def verdict(self, row: Row) -> str:
         """Whether a row reproduces the paper; if not, where it differs and why. Empty without anything to compare."""
+        allowed = {**self.columns, **self.errors.get(row.name, {})}
         compared = {c: (row.ours.get(c), row.paper.get(c)) for c in self.columns}
         pairs = {c: (a, b) for c, (a, b) in compared.items() if a is not None and b is not None}
-        apart = [c for c, (a, b) in pairs.items() if not abs(a - b) <= self.columns[c]]
+        apart = [c for c, (a, b) in pairs.items() if not abs(a - b) <= allowed[c]]
         optimum, reached = row.exact.get(self.bound), row.ours.get(self.bound)
         converged = optimum is not None and reached is not None and abs(optimum - reached) <= CONVERGED
         if not pairs:
@@ -116,31 +114,64 @@ class Table:
         return f"differs ({columns})" + (f": {row.reason}" if row.reason else "")
 
 
-class Experiment(ABC):
+def rows_of(
+    outcomes: Outcomes,
+    cells: Sequence[str] | Mapping[str, str],
+    paper: Mapping[str, Values] = MappingProxyType({}),
+    exact: Mapping[str, Values] = MappingProxyType({}),
+    reasons: Mapping[str, str] = MappingProxyType({}),
+    prefix: str = "",
+) -> list[Row]:
+    """A row for each cell that has run.
+
+    Parameters
+    ----------
+    outcomes : dict of str to Outcome
+    cells : list of str, or dict of str to str
+        The cells by the names of their rows; a list if these have the same names.
+    paper, exact, reasons : dict
+        By row, as `Row` has them.
+    prefix : str
+        The columns' names are those of the outcome's values without this beginning; other values are left out.
+    """
+    named = cells if isinstance(cells, Mapping) else {cell: cell for cell in cells}
+    return [
+        Row(row, outcomes[cell].under(prefix), paper.get(row, {}), exact.get(row, {}), reasons.get(row, ""))
+        for row, cell in named.items()
+        if cell in outcomes
+    ]
+
+
+@dataclass(frozen=True)
+class Experiment:
     """A part of the paper: what is run, and what is shown of it.
 
     Attributes
     ----------
-    name, title : str
+    name : str
+    cells : callable
+        Takes whether the run is to be quick, and returns the cells to run; if it is, a small part of them.
+    make_tables : callable
+        Takes the outcomes of those cells that have run, and returns tables, from which the rows of others are missing.
+    make_figures : callable
+        Takes the same, and returns figures by name; None for one whose cells have not run.
     data : tuple of str
         The data sets it needs, by their names in `mgvbp.datasets`.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    data: ClassVar[tuple[str, ...]] = ()
+    name: str
+    cells: Callable[[bool], Cells]
+    make_tables: Callable[[Outcomes], Iterable[Table]]
+    make_figures: Callable[[Outcomes], Mapping[str, Figure | None]] = lambda outcomes: {}
+    data: tuple[str, ...] = ()
 
-    @abstractmethod
-    def cells(self, quick: bool) -> list[Cell]:
-        """The cells to run; if ``quick``, a small part of them."""
+    def tables(self, outcomes: Outcomes) -> list[Table]:
+        """The tables that have rows."""
+        return [table for table in self.make_tables(outcomes) if table.rows]
 
-    @abstractmethod
-    def tables(self, outcomes: Mapping[str, Outcome]) -> list[Table]:
-        """The tables, from outcomes by the names of their cells; rows whose cells have not run are left out."""
-
-    def figures(self, outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
-        """The figures by name, from the same outcomes."""
-        return {}
+    def figures(self, outcomes: Outcomes) -> dict[str, Figure]:
+        """The figures by name."""
+        return {name: figure for name, figure in self.make_figures(outcomes).items() if figure is not None}
 
 
 @cache

@@ -1,87 +1,169 @@
-"""A model of daily data as `volatility` and `har` report it: the columns of the tables at a point, and their spread."""
+"""A posterior that is approximated, and the runs that the experiments share: a named method, auto, MCMC and ML.
+
+An experiment describes its posterior once, as a `Target`; the runs turn it into outcomes.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
-from mgvbp.paper import mcmc
-from mgvbp.paper.common import Array, Path
+from mgvbp.paper.common import METHODS, Array, quietly
 from mgvbp.paper.spec import Outcome
 
-DRAWS = 500
-"""Draws from a posterior that give the spread of the columns. The standard error of this spread is then some 4% of it,
-which is small beside the tolerance that it decides."""
-EVERY = 10
-"""A run is looked at in its first iteration and in every tenth after it: enough for a line in a figure."""
+Seen = TypeVar("Seen")
 
 
 class Target(ABC):
-    """A log-likelihood of the training days, its prior, and what the tables say of a point."""
+    """A posterior, the family of Gaussians that is to approximate it, and what the tables show of the results.
 
-    @property
-    @abstractmethod
-    def likelihood(self) -> Callable[[Array], Array]:
-        """The log-likelihood of the training days, (S, d) -> (S,)."""
+    Attributes
+    ----------
+    likelihood : callable
+        The log-likelihood of the rows to train, (S, d) -> (S,).
+    prior : Gaussian
+    family : str or BlockDiagonal
+    """
 
-    @property
-    @abstractmethod
-    def prior(self) -> mgvbp.Gaussian:
-        """The paper's prior."""
-
-    @abstractmethod
-    def report(self, theta: Array) -> dict[str, Array]:
-        """All columns of the tables at each of the points, (S, d) -> (S,) each."""
+    likelihood: Callable[[Array], Array]
+    prior: mgvbp.Gaussian
+    family: str | mgvbp.BlockDiagonal = "full"
 
     @abstractmethod
-    def exact_bound(self, q: mgvbp.Gaussian) -> float:
-        """The lower bound at q without Monte Carlo error."""
+    def fitted(self, q: mgvbp.Posterior) -> Outcome:
+        """What tables and figures show of a fit."""
 
     @abstractmethod
-    def maximum_likelihood(self) -> tuple[Array, int]:
-        """The point (d,) of the largest likelihood, and the number of evaluations that it took."""
+    def sampled(self, chains: Chains) -> Outcome:
+        """What they show of MCMC."""
 
-    def summary(self, theta: Array, draws: Array | None = None) -> dict[str, float]:
-        """The columns at a point (d,); with draws (S, d) also their spread.
+    @abstractmethod
+    def maximum_likelihood(self) -> Outcome:
+        """What they show of the point of the largest likelihood."""
 
-        The spread ``sd <column>`` is half the width of the middle 68% of the column over the draws.
-        """
-        values = {name: float(value[0]) for name, value in self.report(theta[None]).items()}
-        if draws is not None:
-            spread = {name: np.quantile(value, [0.16, 0.84]) for name, value in self.report(draws).items()}
-            values |= {f"sd {name}": float(high - low) / 2.0 for name, (low, high) in spread.items()}
-        return values
+    def auto(self, seed: int, **options: Any) -> mgvbp.Posterior:
+        """``mgvbp.fit`` with no options but these and the family."""
+        with quietly():
+            return mgvbp.fit(self.likelihood, self.prior, family=self.family, rng=seed, **options)
 
-    def described(self, posterior: mgvbp.Posterior) -> dict[str, float]:
-        """The columns at the posterior's mean, the bound that the run reports, and the bound there without noise."""
-        values = self.summary(posterior.mean, posterior.sample(DRAWS, 0))
-        return values | {"LB*": posterior.lower_bound, "LB at point": self.exact_bound(posterior)}
+    def around(self, seed: int) -> mgvbp.Gaussian:
+        """The Gaussian from whose draws MCMC starts: the approximation by `auto`."""
+        return self.auto(seed)
 
-    def curves(self, path: Path[mgvbp.Gaussian], trace: mgvbp.Trace) -> dict[str, list[float]]:
-        """The smoothed bound and the columns of the tables at the iterations that a path has seen."""
-        rows = self.report(np.array([q.mean for q in path.seen]))
-        bound = trace.smoothed[np.array(path.iterations) - 1]
-        named = {"iteration": np.array(path.iterations), "LB": bound, **rows}
-        return {name: values.tolist() for name, values in named.items()}
-
-
-def run_ml(at: Target, optimiser: str) -> Outcome:
-    """Maximum likelihood."""
-    theta, evaluations = at.maximum_likelihood()
-    return Outcome(at.summary(theta), settings={"optimiser": optimiser}, n_evaluations=evaluations)
+    def by_method(self, method: str, settings: dict[str, Any], seed: int, **options: Any) -> mgvbp.Posterior:
+        """One of the paper's methods; a run that breaks down gives its best iterate."""
+        with quietly():
+            return mgvbp.fit(
+                self.likelihood,
+                self.prior,
+                method=METHODS[method](**settings),
+                family=self.family,
+                rng=seed,
+                **options,
+            )
 
 
-def run_mcmc(
-    at: Target, around: mgvbp.Gaussian, seed: int, steps: int, walkers: int
-) -> tuple[Outcome, Chains]:
-    """MCMC from draws of an approximation ``around``."""
+Make = Callable[[int], Target]
+"""Makes a target; simulated data depend on the seed that it takes."""
 
-    def values(chains: Chains) -> dict[str, float]:
-        some = np.random.default_rng(seed).integers(len(chains.flat), size=DRAWS)
-        return at.summary(chains.flat.mean(axis=0), chains.flat[some])
 
-    return mcmc.run(at.likelihood, at.prior, around, seed, values, steps, walkers)
+def run_auto(make: Make, seed: int, **options: Any) -> Outcome:
+    """`auto` with these options."""
+    at = make(seed)
+    q = at.auto(seed, **options)
+    numbers = {name: option for name, option in options.items() if isinstance(option, int | float)}
+    settings = {"method": "auto", "family": str(at.family), **numbers}
+    return replace(at.fitted(q), settings=settings, n_evaluations=q.n_evaluations)
+
+
+def run_mcmc(make: Make, seed: int, *, steps: int = 5000, walkers: int = 40) -> Outcome:
+    """MCMC; R-hat and the effective sample size join what the target shows of the chains."""
+    at = make(seed)
+
+    def log_density(x: Array) -> Array:
+        return at.likelihood(x) + at.prior.log_density(x)
+
+    chains = sample(log_density, at.around(seed), seed, steps, walkers)
+    shown = at.sampled(chains)
+    return Outcome(
+        shown.values | chains.diagnostics,
+        shown.curves,
+        {"sampler": "emcee", "walkers": walkers, "steps": steps},
+        walkers * (steps + 1),  # each walker is evaluated at its start and at every step
+    )
+
+
+def run_ml(make: Make, seed: int) -> Outcome:
+    """Maximum likelihood; nothing in it is random."""
+    outcome = make(seed).maximum_likelihood()
+    return replace(outcome, settings={"method": "ML", **outcome.settings})
+
+
+def sample(
+    log_density: Callable[[Array], Array],
+    around: mgvbp.Gaussian,
+    seed: int,
+    steps: int = 5000,
+    walkers: int = 40,
+) -> Chains:
+    """Draw from a posterior with emcee's affine-invariant ensemble, which needs no gradient and no tuning.
+
+    Parameters
+    ----------
+    log_density : callable
+        (S, d) -> (S,), up to a constant.
+    around : Gaussian
+        The walkers start at draws from it.
+    seed : int
+    steps : int
+        The steps of each walker. The first fifth of them is dropped.
+    walkers : int
+        At least twice the dimension. To the diagnostics each walker is a chain.
+    """
+    from emcee import EnsembleSampler
+
+    rng = np.random.default_rng(seed)
+    sampler = EnsembleSampler(walkers, around.dim, log_density, vectorize=True)
+    sampler.random_state = np.random.RandomState(int(rng.integers(2**32))).get_state()
+    sampler.run_mcmc(around.sample(walkers, rng), steps, skip_initial_state_check=True)
+    return Chains(np.swapaxes(sampler.get_chain(discard=steps // 5), 0, 1))  # (walkers, n, d)
+
+
+class Path(Generic[Seen]):
+    """A callback of ``mgvbp.fit`` that looks at the first iteration and at every ``every``-th after it.
+
+    Parameters
+    ----------
+    look : callable
+        Takes an iteration; what it returns is kept.
+    every : int
+
+    Attributes
+    ----------
+    iterations : list of float
+        The iterations that were looked at: 1, 1 + every, 1 + 2 every and so on.
+    seen : list
+        What ``look`` returned at each of them.
+    """
+
+    def __init__(self, look: Callable[[Any], Seen], every: int = 1) -> None:
+        self.look, self.every = look, every
+        self.iterations: list[float] = []
+        self.seen: list[Seen] = []
+
+    def __call__(self, iteration: Any) -> None:
+        """Look at an iteration, if it is its turn."""
+        if (iteration.iteration - 1) % self.every == 0:
+            self.iterations.append(float(iteration.iteration))
+            self.seen.append(self.look(iteration))
+
+    def arrival(self, reached: Callable[[Seen], bool], name: str = "arrival") -> dict[str, float]:
+        """The first iteration at which ``reached`` is true of what was seen, by ``name``; empty if there is none."""
+        pairs = zip(self.iterations, self.seen, strict=True)
+        return dict([(name, t) for t, seen in pairs if reached(seen)][:1])

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.paper.common import ARRIVED, COLOURS, METHODS
-from mgvbp.paper.labour.model import PERFORMANCE, optimum
-from mgvbp.paper.labour.runs import ESTIMATORS, FAMILIES, PANELS, SHOWN, row_name
-from mgvbp.paper.spec import Outcome, reference
+from mgvbp.paper.common import ARRIVED, COLOURS, DASHES, METHODS
+from mgvbp.paper.labour.runs import ESTIMATORS, FAMILIES, PANELS, PERFORMANCE, SHOWN, optimum, row_name
+from mgvbp.paper.spec import Outcome, Outcomes, reference
 from mgvbp.plots import finished, private_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+LEARNING = {
+    ("loglik", "full"): "-",
+    ("h", "full"): "--",
+    ("loglik", "diagonal"): ":",
+    ("h", "diagonal"): "-.",
+}
+"""The runs of MGVBP in figure Labour_PostMeanCov, with their dashes."""
+
+
+def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+    """Those whose runs are there."""
+    return {
+        "bound": bound_figure(outcomes),
+        "speed": speed_figure(outcomes),
+        "metrics": metrics_figure(outcomes),
+        "learning": learning_figure(outcomes),
+    }
 
 
 def draw(axis: Axes, outcome: Outcome | None, curve: str, **style: Any) -> None:
@@ -33,27 +49,28 @@ def marginal(axis: Axes, outcome: Outcome | None, b: str, **style: Any) -> None:
         axis.plot(grid, np.exp(-0.5 * ((grid - mean) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi)), **style)
 
 
-def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
+def bound_figure(outcomes: Outcomes) -> Figure | None:
     """Figure labour_LBmargins: the bound over the iterations, and two marginals with MCMC and ML, for each family."""
     families = [f for f in FAMILIES if f"authors {row_name('MGVBP', 'loglik', f)}" in outcomes]
     if not families:
         return None
     figure = private_figure(13, 3.8 * len(families))
-    for row, family in zip(figure.subplots(len(families), 3, squeeze=False), families, strict=True):
+    for (first, *others), family in zip(
+        figure.subplots(len(families), 3, squeeze=False), families, strict=True
+    ):
         for method, estimator in product(METHODS, ESTIMATORS):
             name = row_name(method, estimator, family)
             style = {"color": COLOURS[method], "ls": "--" if estimator == "h" else "-", "lw": 1.2}
-            draw(row[0], outcomes.get(f"authors {name}"), "bound", label=name, **style)
+            draw(first, outcomes.get(f"authors {name}"), "bound", label=name, **style)
         best = optimum(family)
-        row[0].axhline(best, color="red", lw=0.8, label="exact optimum")
-        row[0].set(ylim=(best - 12.0, best + 1.5), xlabel="iteration", ylabel="lower bound")
-        finished(row[0], f"{family} covariance", frameon=False)
-        for axis, b in zip(row[1:], SHOWN, strict=True):
-            for method, dashes in (("MGVBP", "-"), ("MGVB", "--")):
-                cell = outcomes.get(f"authors {row_name(method, 'loglik', family)}")
-                marginal(
-                    axis, cell, b, color=COLOURS[method], ls=dashes, label=row_name(method, "loglik", family)
-                )
+        first.axhline(best, color="red", lw=0.8, label="exact optimum")
+        first.set(ylim=(best - 12.0, best + 1.5), xlabel="iteration", ylabel="lower bound")
+        finished(first, f"{family} covariance", frameon=False)
+        for axis, b in zip(others, SHOWN, strict=True):
+            for method in ("MGVBP", "MGVB"):
+                name = row_name(method, "loglik", family)
+                style = {"color": COLOURS[method], "ls": DASHES[method], "label": name}
+                marginal(axis, outcomes.get(f"authors {name}"), b, **style)
             marginal(axis, outcomes.get(f"auto {family}"), b, color="black", ls=":", label="auto")
             if "MCMC" in outcomes:
                 curves = outcomes["MCMC"].curves
@@ -62,11 +79,11 @@ def bound_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
                 axis.axvline(outcomes["ML"].values[f"mean {b}"], color="red", lw=0.8, label="ML")
             axis.set(xlabel=b, ylabel="density", ylim=(0.0, None))
             finished(axis, f"{b}, {family} covariance")
-        row[1].legend(frameon=False, fontsize="small")
+        others[0].legend(frameon=False, fontsize="small")
     return figure
 
 
-def speed_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
+def speed_figure(outcomes: Outcomes) -> Figure | None:
     """The exact gap over the iterations, with a row for each family and a column for each panel."""
     panels = [p for p in PANELS if all(f"{p} {row_name('MGVBP', 'h', f)}" in outcomes for f in FAMILIES)]
     if not panels:
@@ -74,7 +91,7 @@ def speed_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     figure = private_figure(4.3 * len(panels), 6.5)
     axes = figure.subplots(2, len(panels), squeeze=False, sharey=True, sharex=True)
     for (i, family), (j, panel) in product(enumerate(FAMILIES), enumerate(panels)):
-        for method, dashes in zip(METHODS, ("-", "--", ":"), strict=True):
+        for method, dashes in DASHES.items():
             name = f"{panel} {row_name(method, 'h', family)}"
             draw(axes[i, j], outcomes.get(name), "gap", color=COLOURS[method], ls=dashes, label=method)
         axes[i, j].axhline(ARRIVED, color="grey", lw=0.8)
@@ -86,23 +103,19 @@ def speed_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     return figure
 
 
-def metrics_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
+def metrics_figure(outcomes: Outcomes) -> Figure | None:
     """Figure Labour_Perf: the measures over the iterations, training rows above, test rows below."""
     names = [row_name(method, "loglik", family) for method in ("MGVBP", "MGVB") for family in FAMILIES]
     if any(f"authors {name}" not in outcomes for name in names):
         return None
+    exact = reference("labour")["exact"]["logistic_perf"]["full"]
     figure = private_figure(13, 6)
     axes = figure.subplots(2, 4, sharex=True)
     for axis, column in zip(axes.flat, PERFORMANCE, strict=True):
         for name in names:
             style = {"color": COLOURS[name.split()[0]], "ls": ":" if "diag" in name else "-"}
             draw(axis, outcomes[f"authors {name}"], column, label=name, **style)
-        axis.axhline(
-            reference("labour")["exact"]["logistic_perf"]["full"][column],
-            color="red",
-            lw=0.8,
-            label="exact optimum",
-        )
+        axis.axhline(exact[column], color="red", lw=0.8, label="exact optimum")
         axis.set_ylim(0.6, None)
         finished(axis, column)
     for axis in axes[1]:
@@ -111,35 +124,23 @@ def metrics_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
     return figure
 
 
-def learning_figure(outcomes: Mapping[str, Outcome]) -> Figure | None:
+def learning_figure(outcomes: Outcomes) -> Figure | None:
     """Figure Labour_PostMeanCov: means and variances of MGVBP over the iterations."""
-    styles = {
-        ("loglik", "full"): "-",
-        ("h", "full"): "--",
-        ("loglik", "diagonal"): ":",
-        ("h", "diagonal"): "-.",
-    }
-    cells = {key: outcomes.get(f"authors {row_name('MGVBP', *key)}") for key in styles}
-    if any(cell is None for cell in cells.values()):
+    names = {row_name("MGVBP", *key): dashes for key, dashes in LEARNING.items()}
+    if any(f"authors {name}" not in outcomes for name in names):
         return None
     figure = private_figure(13, 6)
     axes = figure.subplots(2, 4, sharex=True)
-    exact = reference("labour")["exact"]
-    for row, (prefix, label) in zip(axes, (("mean", "logistic_mu"), ("var", "logistic_var")), strict=True):
+    titles = {("mean", "logistic_mu"): "mean", ("var", "logistic_var"): "100 × variance"}
+    for row, ((prefix, label), title) in zip(axes, titles.items(), strict=True):
+        exact = reference("labour")["exact"][label]
         for axis, b in zip(row, ("β0", "β1", "β3", "β7"), strict=True):
-            for key, dashes in styles.items():
-                draw(
-                    axis,
-                    cells[key],
-                    f"{prefix} {b}",
-                    color="C0",
-                    ls=dashes,
-                    lw=1.2,
-                    label=row_name("MGVBP", *key),
-                )
+            for name, dashes in names.items():
+                style = {"color": "C0", "ls": dashes, "lw": 1.2, "label": name}
+                draw(axis, outcomes[f"authors {name}"], f"{prefix} {b}", **style)
             for family, colour in (("full", "red"), ("diagonal", "orange")):
-                axis.axhline(exact[label][family][b], color=colour, lw=0.8, label=f"exact, {family}")
-            finished(axis, f"{'mean' if prefix == 'mean' else '100 × variance'} of {b}")
+                axis.axhline(exact[family][b], color=colour, lw=0.8, label=f"exact, {family}")
+            finished(axis, f"{title} of {b}")
     for axis in axes[1]:
         axis.set(xlabel="iteration")
     axes[0, 3].legend(frameon=False, fontsize="small")

@@ -1,4 +1,4 @@
-"""The network on its data: where all methods start, and the measures of a fit."""
+"""How much is run, and the network on its data: where all methods start, and the measures of a fit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mgvbp import baselines, networks
 from mgvbp.datasets import load_fi2010, simulate_lob
 from mgvbp.networks import NetworkLikelihood, Prediction
 from mgvbp.paper.common import PRIOR_VARIANCE, Array
+from mgvbp.paper.spec import Outcome
 
 START_PASSES = 30
 """The paper starts all methods "after 30 ADAM iterations". We take these as 30 passes over the data in batches. 30
@@ -35,23 +36,55 @@ MEASURES = {
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the windows come from: files of FI-2010, or the simulator.
+class Plan:
+    """The data, and the sizes of the runs.
 
     Attributes
     ----------
     windows : int
-        Windows to simulate for training.
+        Windows to simulate for training; of FI-2010 all are taken.
+    passes : int
+        Passes over the data of each method after the start. A pass evaluates all windows for one draw, with or without
+        gradients.
+    batches : int
+        Batches in an epoch of MGVBP with gradients. With few passes it needs small batches and long steps.
+    step_size : float
+        The largest step of MGVBP with gradients.
+    bound_draws, few_draws : int
+        Draws for the lower bound at the end; draws along the way and for predictions.
+    checkpoints : int
+        How often a run is looked at on its way.
+    chain_windows, num_warmup, num_draws, chains : int
+        The size of MCMC, which is too slow for all windows. Without chains it is left out.
     directory : str
         The directory of FI-2010; empty for simulated data.
     """
 
     windows: int
+    passes: int
+    batches: int
+    step_size: float
+    bound_draws: int
+    few_draws: int
+    checkpoints: int
+    chain_windows: int = 0
+    num_warmup: int = 0
+    num_draws: int = 0
+    chains: int = 0
     directory: str = ""
 
 
+FULL = Plan(
+    windows=50_000, passes=4000, batches=10, step_size=0.05, bound_draws=250, few_draws=50, checkpoints=12,
+    chain_windows=1000, num_warmup=100, num_draws=100, chains=2,
+)  # fmt: skip
+QUICK = Plan(
+    windows=2000, passes=600, batches=20, step_size=0.1, bound_draws=100, few_draws=25, checkpoints=5
+)
+
+
 class Lob:
-    """TABL on the windows of a source; the seed decides them if they are simulated.
+    """TABL on windows to train and to test; the seed decides them if they are simulated.
 
     Attributes
     ----------
@@ -62,8 +95,8 @@ class Lob:
         Windows (n, 40, 10) and classes (n,) by part, ``train`` and ``test``.
     """
 
-    def __init__(self, source: Source, seed: int) -> None:
-        data = load_fi2010(source.directory) if source.directory else simulate_lob(source.windows, rng=seed)
+    def __init__(self, windows: int, directory: str, seed: int) -> None:
+        data = load_fi2010(directory) if directory else simulate_lob(windows, rng=seed)
         self.parts = {"train": data.train, "test": data.test}
         self.X = {name: np.asarray(part.X) for name, part in self.parts.items()}
         self.y = {name: part.y for name, part in self.parts.items()}
@@ -123,5 +156,21 @@ class Lob:
             for measure, field in MEASURES.items()
         }
 
+    def shown(self, predictions: Mapping[str, Prediction]) -> Outcome:
+        """The measures, and of each bin with test windows the confidence, the accuracy and the share of windows."""
+        bins = predictions["test"].reliability(self.y["test"])
+        some = bins.count > 0
+        curves = {
+            "confidence": bins.confidence,
+            "accuracy": bins.accuracy,
+            "share": bins.count / bins.count.sum(),
+        }
+        return Outcome(self.measures(predictions), {name: x[some].tolist() for name, x in curves.items()})
 
-problem = cache(Lob)
+
+loaded = cache(Lob)
+
+
+def problem(plan: Plan, seed: int) -> Lob:
+    """The network on the data of a plan, which all its runs share."""
+    return loaded(plan.windows, plan.directory, seed)

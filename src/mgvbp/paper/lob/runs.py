@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import mgvbp
 from mgvbp import baselines
-from mgvbp.networks import Prediction
-from mgvbp.paper.common import Array, quietly
-from mgvbp.paper.lob.plan import FULL, Plan
-from mgvbp.paper.lob.problem import ADAM_STEP, START_BATCHES, Lob, Source, problem
-from mgvbp.paper.spec import Outcome
+from mgvbp.paper.common import quietly
+from mgvbp.paper.lob.problem import ADAM_STEP, FULL, START_BATCHES, Lob, Plan, problem
+from mgvbp.paper.spec import Cells, Outcome
 
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian, that of the paper's table of hyper-parameters."""
@@ -105,6 +104,7 @@ def settings(plan: Plan) -> dict[str, Setting]:
 
 
 METHODS = tuple(settings(FULL))
+TRUTH = "true probabilities"
 
 
 class Path:
@@ -141,9 +141,9 @@ class Path:
         return float(np.median(self.times))
 
 
-def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
+def run_method(name: str, plan: Plan, seed: int) -> Outcome:
     """A variational method from the common start for the common number of passes."""
-    lob, setting = problem(source, seed), settings(plan)[name]
+    lob, setting = problem(plan, seed), settings(plan)[name]
     iterations = max(1, int(plan.passes / setting.passes))
     path = Path(lob, plan, setting, iterations)
     with quietly():
@@ -162,33 +162,27 @@ def run_method(seed: int, source: Source, plan: Plan, name: str) -> Outcome:
     # with minibatches the best iterate would be that of the luckiest batch; the last one is settled, as steps fall to 0
     q = path.last if setting.batches > 1 else fitted
     bound, error = lob.bound(q, plan.bound_draws)
-    predictions = lob.predictions(q, plan.few_draws)
-    values = lob.measures(predictions) | {"LB*": bound, "s.e.": error, "s/iter": path.seconds}
+    shown = lob.shown(lob.predictions(q, plan.few_draws))
+    values = shown.values | {"LB*": bound, "s.e.": error, "s/iter": path.seconds}
     values |= {"iterations": float(len(fitted.trace)), "passes": len(fitted.trace) * setting.passes}
-    values |= {"draws": float(setting.num_draws), "windows": float(lob.num_windows)}
-    record = asdict(plan) | asdict(source) | asdict(setting) | {"method": setting.method.__name__}
-    return Outcome(values, path.curves | reliability(lob, predictions["test"]), record, fitted.n_evaluations)
+    record = asdict(plan) | asdict(setting) | {"method": setting.method.__name__}
+    return Outcome(values, path.curves | shown.curves, record, fitted.n_evaluations)
 
 
-def run_adam(seed: int, source: Source, plan: Plan) -> Outcome:
+def run_adam(plan: Plan, seed: int) -> Outcome:
     """The point estimate of ADAM after the same number of passes."""
-    lob = problem(source, seed)
-    start, begin, steps = lob.start, time.perf_counter(), plan.passes * START_BATCHES
-    likelihood = lob.likelihood(START_BATCHES)
-    found = baselines.adam(
-        likelihood, lob.prior, initial=start, step_size=ADAM_STEP, max_iterations=steps, rng=seed
-    )
-    seconds = (time.perf_counter() - begin) / steps
-    predictions = lob.predictions(found.theta, 1)
-    values = lob.measures(predictions) | {"s/iter": seconds, "iterations": float(steps), "draws": 1.0}
-    values["passes"] = float(plan.passes)
-    record = {"method": "ADAM", "step_size": ADAM_STEP, "batches": START_BATCHES, **asdict(source)}
-    return Outcome(values, reliability(lob, predictions["test"]), record, found.n_evaluations)
+    lob = problem(plan, seed)
+    likelihood, steps = lob.likelihood(START_BATCHES), plan.passes * START_BATCHES
+    options: dict[str, Any] = {"step_size": ADAM_STEP, "max_iterations": steps}
+    found = baselines.adam(likelihood, lob.prior, initial=lob.start, rng=seed, **options)
+    record = {**asdict(plan), "method": "ADAM", "batches": START_BATCHES, **options}
+    shown = lob.shown(lob.predictions(found.theta, 1))
+    return replace(shown, settings=record, n_evaluations=found.n_evaluations)
 
 
-def run_mcmc(seed: int, source: Source, plan: Plan) -> Outcome:
+def run_mcmc(plan: Plan, seed: int) -> Outcome:
     """NUTS on a random part of the windows, from points around the common start."""
-    lob = problem(source, seed)
+    lob = problem(plan, seed)
     rng = np.random.default_rng([seed, 1])
     rows = rng.choice(lob.num_windows, min(plan.chain_windows, lob.num_windows), replace=False)
     start = lob.start + 0.01 * rng.standard_normal((plan.chains, lob.network.dim))
@@ -202,32 +196,25 @@ def run_mcmc(seed: int, source: Source, plan: Plan) -> Outcome:
             chains=plan.chains,
             rng=seed,
         )
-    predictions = lob.predictions(thinned(chains, plan.bound_draws), 1)
-    values = lob.measures(predictions) | chains.diagnostics | {"divergences": float(chains.divergences)}
+    thinned = chains.flat[:: -(-len(chains.flat) // plan.bound_draws)]  # at most so many
+    shown = lob.shown(lob.predictions(thinned, 1))
+    values = shown.values | chains.diagnostics | {"divergences": float(chains.divergences)}
     values |= {"windows": float(len(rows)), "kept": float(len(chains.flat)), "chains": float(plan.chains)}
-    record = {"method": "NUTS", **asdict(plan), **asdict(source)}
-    return Outcome(values, reliability(lob, predictions["test"]), record)
+    return Outcome(values, shown.curves, {**asdict(plan), "method": "NUTS"})
 
 
-def thinned(chains: baselines.Chains, number: int) -> Array:
-    """Every k-th of the draws, so that at most ``number`` are left."""
-    return chains.flat[:: -(-len(chains.flat) // number)]
-
-
-def run_truth(seed: int, source: Source) -> Outcome:
+def run_truth(plan: Plan, seed: int) -> Outcome:
     """The measures of the probabilities that the classes were simulated with."""
-    lob = problem(source, seed)
-    predictions = lob.true_predictions()
-    return Outcome(lob.measures(predictions), reliability(lob, predictions["test"]), asdict(source))
+    lob = problem(plan, seed)
+    return replace(lob.shown(lob.true_predictions()), settings=asdict(plan))
 
 
-def reliability(lob: Lob, prediction: Prediction) -> dict[str, list[float]]:
-    """Confidence and accuracy of each bin with test windows, and its share of these windows."""
-    table = prediction.reliability(lob.y["test"])
-    some = table.count > 0
-    shares = table.count[some] / table.count.sum()
-    return {
-        "confidence": table.confidence[some].tolist(),
-        "accuracy": table.accuracy[some].tolist(),
-        "share": shares.tolist(),
-    }
+def cells(plan: Plan) -> Cells:
+    """All runs of a plan."""
+    found: Cells = {name: partial(run_method, name, plan) for name in METHODS}
+    found["ADAM"] = partial(run_adam, plan)
+    if plan.chains:
+        found["MCMC"] = partial(run_mcmc, plan)
+    if not plan.directory:
+        found[TRUTH] = partial(run_truth, plan)
+    return found

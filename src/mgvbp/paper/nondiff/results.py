@@ -1,13 +1,18 @@
-"""Table non_diff for both forms of the model, nats behind, and which form the paper's numbers fit."""
+"""Table non_diff for both forms of the model, nats behind, which form the paper's numbers fit, and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp.paper.nondiff.runs import DATA_SETS, FORMS, METHODS, PANELS, TEST, TRAIN
-from mgvbp.paper.spec import Outcome, Row, Table, reference
+from mgvbp.paper.nondiff.runs import DATA_SETS, FAMILIES, FORMS, PANELS, TEST, TRAIN
+from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.plots import finished, private_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = ("LB*", "log-lik", "MSE", "MAD", "test log-lik", "test MSE", "test MAD")
 SPREAD = {
@@ -24,18 +29,39 @@ REASONS = {
 }
 
 
-def averaged(outcomes: Mapping[str, Outcome], form: str, run: str) -> dict[str, float]:
+RACE_NOTE = (
+    "Bounds on 5,000 common draws at each result, not the noisy maximum LB*. equal steps: clip of the "
+    "gradient, precision_scale 2; other clip: clip of the natural gradient, precision_scale 1."
+)
+FORMS_NOTE = (
+    "Means and standard deviations over simulated data sets, at the posterior's Gaussian approximation and "
+    "at the start; tolerance: 2.5 standard deviations of norms with 2000 rows. For a mean "
+    "that fits as well, a worse covariance makes log-lik − LB* larger than this; only the noise of LB* makes it "
+    "smaller, by less than 2 nats in our runs."
+)
+SIMULATED = {f"{form}, {n} rows": f"form {form} {n}" for form in FORMS for n in (TRAIN, 2 * TRAIN)}
+"""The cells of simulated data sets, by their rows."""
+
+
+def tables(outcomes: Outcomes) -> Iterator[Table]:
+    """The paper's table for each form, which of them its numbers fit, and nats behind for each."""
+    yield from (results_table(outcomes, form) for form in FORMS)
+    yield form_table(outcomes)
+    yield from (gap_table(outcomes, form) for form in FORMS)
+
+
+def averaged(outcomes: Outcomes, form: str, run: str) -> dict[str, float]:
     """Means over the data sets of one form; empty if there are none."""
     found = [outcomes[n].values for k in range(DATA_SETS[form]) if (n := f"{form} {k} {run}") in outcomes]
     keys = set.intersection(*(set(v) for v in found)) if found else set()
     return {key: float(np.mean([v[key] for v in found])) for key in keys}
 
 
-def results_table(outcomes: Mapping[str, Outcome], form: str) -> Table:
+def results_table(outcomes: Outcomes, form: str) -> Table:
     """The paper's table, ours averaged over data sets."""
     paper = reference("nondiff")["paper"]["non_diff"]
     rows = []
-    for method in METHODS:
+    for method in FAMILIES:
         if values := averaged(outcomes, form, f"{method} equal steps"):
             rows.append(Row(method, values, paper.get(method, {}), reason=REASONS[form]))
     for name in ("auto", "ML", "MCMC"):
@@ -61,40 +87,31 @@ def results_table(outcomes: Mapping[str, Outcome], form: str) -> Table:
     )
 
 
-def gap_table(outcomes: Mapping[str, Outcome], form: str) -> Table:
+def gap_table(outcomes: Outcomes, form: str) -> Table:
     """Differences of bounds, which hardly depend on the data, and the iterations to reach them; first data set."""
     paper = reference("nondiff")["paper"]["non_diff"]
     auto = outcomes.get(f"{form} 0 auto")
     rows = []
     for panel in PANELS:
         best = outcomes.get(f"{form} 0 MGVBP {panel}")
-        for method in METHODS:
+        for method in FAMILIES:
             outcome = outcomes.get(f"{form} 0 {method} {panel}")
             if outcome is None or best is None or auto is None:
                 continue
             reached = outcome.values["LB"] if outcome.values["LB"] > BROKEN else -np.inf
             ours = {"behind MGVBP": best.values["LB"] - reached, "behind auto": auto.values["LB"] - reached}
             ours["queries"] = outcome.values["queries"]
-            near = [
-                t for t, b in zip(outcome.curves["iteration"], outcome.curves["bound"], strict=True)
-                if auto.values["few"] - b < 0.5
-            ]  # fmt: skip
-            ours |= {"to 0.5 nats of auto": near[0]} if near else {}
-            printed = (
-                {"behind MGVBP": paper["MGVBP"]["LB*"] - paper[method]["LB*"]} if method in paper else {}
-            )
-            rows.append(Row(f"{method}, {panel}", ours, printed, reason=behind(form, method, panel)))
+            along = zip(outcome.curves["iteration"], outcome.curves["bound"], strict=True)
+            if near := [t for t, bound in along if auto.values["few"] - bound < 0.5]:
+                ours["to 0.5 nats of auto"] = near[0]
+            printed = paper["MGVBP"]["LB*"] - paper[method]["LB*"] if method in paper else None
+            reason = behind(form, method, panel)
+            rows.append(Row(f"{method}, {panel}", ours, {"behind MGVBP": printed}, reason=reason))
     if rows and auto is not None:
         rows.append(Row("auto", {"behind auto": 0.0, "queries": auto.values["queries"]}))
     columns = {"behind MGVBP": 0.5, "behind auto": 0.0, "to 0.5 nats of auto": 0.0, "queries": 0.0}
-    return Table(
-        "non_diff_race",
-        f"Non-differentiable model, {form}: nats behind, first data set",
-        columns,
-        rows,
-        note="Bounds on 5,000 common draws at each result, not the noisy maximum LB*. equal steps: clip of the "
-        "gradient, precision_scale 2; other clip: clip of the natural gradient, precision_scale 1.",
-    )
+    title = f"Non-differentiable model, {form}: nats behind, first data set"
+    return Table("non_diff_race", title, columns, rows, note=RACE_NOTE)
 
 
 def behind(form: str, method: str, panel: str) -> str:
@@ -108,36 +125,21 @@ def behind(form: str, method: str, panel: str) -> str:
     return "on common draws with equal steps MGVB and MGVBP end at the same bound"
 
 
-def form_table(outcomes: Mapping[str, Outcome]) -> Table:
+def form_table(outcomes: Outcomes) -> Table:
     """Two numbers of the paper beside those of each form and number of rows."""
     paper = reference("nondiff")["paper"]
     printed = {
         "log-lik − LB*": paper["non_diff"]["MGVBP"]["log-lik"] - paper["non_diff"]["MGVBP"]["LB*"],
         "first LB": paper["text"]["initial"]["LB"],
     }
-    runs = {
-        (f, n): outcomes[name]
-        for f in FORMS
-        for n in (TRAIN, 2 * TRAIN)
-        if (name := f"form {f} {n}") in outcomes
-    }
-    rows = [
-        Row(f"{f}, {n} rows", run.values, printed, reason=form_reason(f, n)) for (f, n), run in runs.items()
-    ]
-    spread = runs["norms", TRAIN].values if ("norms", TRAIN) in runs else {}
+    reasons = {f"{f}, {n} rows": form_reason(f, n) for f in FORMS for n in (TRAIN, 2 * TRAIN)}
+    rows = rows_of(outcomes, SIMULATED, dict.fromkeys(SIMULATED, printed), reasons=reasons)
+    spread = outcomes.get(f"form norms {TRAIN}", Outcome({})).values
     columns: dict[str, float] = {}
     for name in printed:
         columns |= {name: 2.5 * spread.get(f"{name}, sd", 0.0), f"{name}, sd": 0.0}
-    return Table(
-        "non_diff_forms",
-        "Non-differentiable model: which form the paper's numbers fit",
-        columns,
-        rows,
-        note="Means and standard deviations over simulated data sets, at the posterior's Gaussian approximation and "
-        "at the start; tolerance: 2.5 standard deviations of norms with 2000 rows. For a mean "
-        "that fits as well, a worse covariance makes log-lik − LB* larger than this; only the noise of LB* makes it "
-        "smaller, by less than 2 nats in our runs.",
-    )
+    title = "Non-differentiable model: which form the paper's numbers fit"
+    return Table("non_diff_forms", title, columns, rows, note=FORMS_NOTE)
 
 
 def form_reason(form: str, rows: int) -> str:
@@ -147,3 +149,44 @@ def form_reason(form: str, rows: int) -> str:
     if rows != TRAIN:
         return "excluded: the paper's log-likelihood is that of 2000 rows, and its bound is closer to it than this"
     return "the only one not excluded, but no match: the paper's run would have ended nats short, from a rare start"
+
+
+def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+    """Nats behind auto along the runs, and the paper's numbers among those of simulated data sets."""
+    return {"bounds": bounds_figure(outcomes), "forms": forms_figure(outcomes)}
+
+
+def bounds_figure(outcomes: Outcomes) -> Figure | None:
+    """Nats behind `auto` along the runs, with the same draws for all."""
+    if "norms 0 auto" not in outcomes:
+        return None
+    figure = private_figure(10, 4)
+    for axis, form in zip(figure.subplots(1, 2), FORMS, strict=True):
+        for i, method in enumerate(FAMILIES):
+            outcome, auto = outcomes.get(f"{form} 0 {method} equal steps"), outcomes.get(f"{form} 0 auto")
+            if outcome is None or auto is None:
+                continue
+            behind = np.maximum(auto.values["few"] - np.array(outcome.curves["bound"]), 0.01)
+            style = "--" if method == "MGVBP" else "-"
+            axis.semilogy(outcome.curves["iteration"], behind, style, color=f"C{i}", label=method)
+        axis.set(xlabel="iteration", ylabel="nats behind auto")
+        finished(axis, f"{form}, first data set", frameon=False)
+    return figure
+
+
+def forms_figure(outcomes: Outcomes) -> Figure | None:
+    """Two numbers of the paper among those of simulated data sets."""
+    shown = {row: outcomes[cell].curves for row, cell in SIMULATED.items() if cell in outcomes}
+    if not shown:
+        return None
+    paper = reference("nondiff")["paper"]
+    theirs = paper["non_diff"]["MGVBP"]
+    figure = private_figure(7, 4.5)
+    axis = figure.subplots()
+    for row, curves in shown.items():
+        axis.scatter(curves["log-lik − LB*"], -np.array(curves["first LB"]), s=8, label=row)
+    point = theirs["log-lik"] - theirs["LB*"], -paper["text"]["initial"]["LB"]
+    axis.scatter(*point, marker="*", s=160, color="k", label="paper")
+    axis.set(yscale="log", xlabel="log-likelihood at the mean − lower bound", ylabel="− first lower bound")
+    finished(axis, "The paper among simulated data sets", frameon=False)
+    return figure

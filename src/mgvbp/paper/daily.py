@@ -1,0 +1,161 @@
+"""What `volatility` and `har` share: models of daily data, the columns of their tables, and who is near the paper."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+import mgvbp
+from mgvbp.baselines import Chains
+from mgvbp.paper.common import ARRIVED, ROUNDING, Array
+from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, rows_of
+from mgvbp.paper.target import Path, Target
+
+DRAWS = 500
+"""Draws from a posterior that give the spread of the columns. The standard error of this spread is then some 4% of it,
+which is small beside the tolerance that it decides."""
+EVERY = 10
+"""A run is looked at in its first iteration and in every tenth after it: enough for a line in a figure."""
+LIKELIHOODS = ("LB*", "LB at point", "log-lik", "test log-lik")
+METHOD_ERROR = 0.13
+"""Posterior standard deviations by which two runs of a method may differ: 3√2 times 0.03. The spread of 0.03 is the
+largest of any column over five seeds (MGVBP and MGVB on GARCH and the two GJR models)."""
+FLAT_ERROR = 0.025
+"""Nats by which two runs may differ in LB* and log-lik. A posterior's mean is close to their top, where the slope is
+nil, so that the spread over draws would allow too much."""
+PAPER_ESS = 1000.0
+"""Effective draws of the paper's MCMC. This is a guess: the paper states none for its 40,000 draws of a random walk."""
+JUDGED = (
+    f"A row reproduces if all its numbers are within rounding and {METHOD_ERROR} posterior standard deviations of the "
+    f"paper's (LB* and log-lik: {FLAT_ERROR}); MCMC within rounding and 3 Monte Carlo errors of both chains, where "
+    f"{PAPER_ESS:,.0f} effective draws are assumed for the paper's, which states none; ML within rounding."
+)
+
+
+class Daily(Target):
+    """A model of daily data.
+
+    Attributes
+    ----------
+    optimum : float
+        The largest lower bound that the family has.
+    optimiser : str
+        How `estimate` finds its point.
+    """
+
+    optimum: float
+    optimiser: str
+
+    @abstractmethod
+    def report(self, theta: Array) -> dict[str, Array]:
+        """All columns of the tables at each of the points, (S, d) -> (S,) each."""
+
+    @abstractmethod
+    def exact_bound(self, q: mgvbp.Gaussian) -> float:
+        """The lower bound at q without Monte Carlo error."""
+
+    @abstractmethod
+    def estimate(self) -> tuple[Array, int]:
+        """The point (d,) of the largest likelihood, and the number of evaluations that it took."""
+
+    def marginals(self, draws: Array) -> dict[str, list[float]]:
+        """What the figures show of draws (S, d) from a posterior."""
+        return {}
+
+    def summary(self, theta: Array, draws: Array | None = None) -> dict[str, float]:
+        """The columns at a point (d,); with draws (S, d) also their spread.
+
+        The spread ``sd <column>`` is half the width of the middle 68% of the column over the draws.
+        """
+        values = {name: float(value[0]) for name, value in self.report(theta[None]).items()}
+        if draws is not None:
+            spread = {name: np.quantile(value, [0.16, 0.84]) for name, value in self.report(draws).items()}
+            values |= {f"sd {name}": float(high - low) / 2.0 for name, (low, high) in spread.items()}
+        return values
+
+    def fitted(self, q: mgvbp.Posterior) -> Outcome:
+        """The columns at the posterior's mean, the bound that the run reports, and the bound there without noise."""
+        values = self.summary(q.mean, q.sample(DRAWS, 0))
+        values |= {"LB*": q.lower_bound, "LB at point": self.exact_bound(q)}
+        return Outcome(values, self.marginals(q.sample(100_000, 0)))
+
+    def sampled(self, chains: Chains) -> Outcome:
+        """The columns at the mean of the chains."""
+        some = np.random.default_rng(0).integers(len(chains.flat), size=DRAWS)
+        return Outcome(self.summary(chains.flat.mean(axis=0), chains.flat[some]), self.marginals(chains.flat))
+
+    def maximum_likelihood(self) -> Outcome:
+        """The columns at the estimate."""
+        theta, evaluations = self.estimate()
+        return Outcome(self.summary(theta), {}, {"optimiser": self.optimiser}, evaluations)
+
+    def arrived(self, q: mgvbp.Gaussian) -> bool:
+        """Whether the bound at ``q`` is near its optimum."""
+        return bool(self.optimum - self.exact_bound(q) <= ARRIVED)
+
+    def curves(self, path: Path[mgvbp.Gaussian], trace: mgvbp.Trace) -> dict[str, list[float]]:
+        """The smoothed bound and the columns of the tables at the iterations that a path has seen."""
+        rows = self.report(np.array([q.mean for q in path.seen]))
+        bound = trace.smoothed[np.array(path.iterations, dtype=int) - 1]
+        named = {"LB": bound, **rows}
+        return {"iteration": path.iterations, **{name: values.tolist() for name, values in named.items()}}
+
+
+def at_optimum(optimum: Values) -> Values:
+    """The exact optimum as a row shows it: the bound at the point is the bound."""
+    return {**optimum, "LB at point": optimum["LB*"]}
+
+
+def errors_of(values: Mapping[str, float], columns: Sequence[str]) -> dict[str, float]:
+    """How far our row and the paper's may be apart.
+
+    Each column has the rounding, and 3 standard errors of the difference: those of both chains where the row has an
+    effective sample size, those measured over seeds where it has them, and `METHOD_ERROR` otherwise.
+    """
+    ess = values.get("ESS")
+    share = METHOD_ERROR if ess is None else 3.0 * (1.0 / ess + 1.0 / PAPER_ESS) ** 0.5
+    allowed = {c: ROUNDING + share * values[f"sd {c}"] for c in columns if f"sd {c}" in values}
+    if ess is None and allowed:
+        allowed |= {c: FLAT_ERROR for c in ("LB*", "log-lik") if c in columns}
+    seeds = {c: values[f"seeds {c}"] for c in columns if f"seeds {c}" in values}
+    return allowed | {c: ROUNDING + 3.0 * 2.0**0.5 * spread for c, spread in seeds.items()}
+
+
+def noisy_table(
+    label: str, title: str, columns: Iterable[str], rows: list[Row], outcomes: Outcomes, note: str = ""
+) -> Table:
+    """A table whose rows have errors of their own: of one run, of a chain, or of the rounding alone.
+
+    A row has the name of its cell.
+    """
+    names = list(columns)
+    return Table(
+        label,
+        title,
+        dict.fromkeys(names, ROUNDING),
+        rows,
+        bound="LB*" if "LB*" in names else "",
+        note=f"{JUDGED} {note}",
+        errors={row.name: errors_of(outcomes[row.name].values, names) for row in rows},
+    )
+
+
+def race_table(
+    title: str, columns: Sequence[str], cells: Mapping[str, Sequence[str]], outcomes: Outcomes, note: str
+) -> Table:
+    """When each method arrives; ``cells`` are those of a row, in the order of the columns."""
+    rows = []
+    for row, names in cells.items():
+        found = {
+            c: outcomes[n].values.get("arrival") for c, n in zip(columns, names, strict=True) if n in outcomes
+        }
+        rows += [Row(row, found)] if found else []
+    title += f" until the bound is within {ARRIVED} nats of the exact optimum"
+    return Table("iterations", title, dict.fromkeys(columns, 0.0), rows, decimals=0, note=note)
+
+
+def chains_table(title: str, cells: Sequence[str] | Mapping[str, str], outcomes: Outcomes) -> Table:
+    """The diagnostics that say how far each chain is to be trusted."""
+    return Table("MCMC", title, {"R-hat": 0.0, "ESS": 0.0}, rows_of(outcomes, cells))

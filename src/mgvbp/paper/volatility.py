@@ -1,0 +1,268 @@
+"""Eight volatility models on the S&P 500: the paper's tables vol_est and vol_est_EGARCH, and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+import mgvbp
+from mgvbp import datasets
+from mgvbp.paper.bounds import grid_lower_bound
+from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array
+from mgvbp.paper.daily import EVERY, LIKELIHOODS, Daily, at_optimum, chains_table, noisy_table, race_table
+from mgvbp.paper.dynamics import dynamics, marginals
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, Values, reference, rows_of
+from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
+from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood, VolatilityModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MODELS: dict[str, VolatilityModel] = {
+    "ARCH": ARCH(1, convention="paper"),
+    "GARCH(1,0,1)": GARCH(1, 1, convention="paper"),
+    "GJR(1,1,1)": GJR(1, 1, 1, convention="paper"),
+    "GJR(1,1,2)": GJR(1, 1, 2, convention="paper"),
+    "EGARCH(1,0,1)": EGARCH(1, 0, 1, convention="paper"),
+    "EGARCH(1,1,1)": EGARCH(1, 1, 1, convention="paper"),
+    "FIGARCH(0,d,1)": FIGARCH(0, 1, convention="paper"),
+    "FIGARCH(1,d,1)": FIGARCH(1, 1, convention="paper"),
+}
+TABLES = {"vol_est": tuple(MODELS)[:4], "vol_est_EGARCH": tuple(MODELS)[4:]}
+PICTURED = {
+    "marginals-garch-101": "GARCH(1,0,1)",
+    "marginals-gjr-111": "GJR(1,1,1)",
+    "marginals-figarch-1d1": "FIGARCH(1,d,1)",
+}
+"""The models whose marginals have a figure, by its name."""
+RUNS = {
+    "MGVBP": ("MGVBP", 0.02),
+    "MGVB": ("MGVB", 0.01),
+    "QBVI": ("QBVI", 0.01),
+    "MGVBP 0.01": ("MGVBP", 0.01),
+}
+"""Method and step size of each run. The authors gave MGVBP twice the step of the others; the last run has the same."""
+NUM_DRAWS = 150
+"""Draws of an iteration."""
+INITIAL_VARIANCE = 0.05
+"""Variance of the first Gaussian."""
+SHARED: dict[str, Any] = {
+    "momentum": 0.4,
+    "precision_scale": 2.0,
+    "clip_gradient": 1000.0,  # clipped by its natural gradient instead, MGVB diverges on EGARCH(1,0,1)
+    "window": 31,  # what the authors' code averages where the paper says 30
+    "patience": 5000,
+}
+BUDGETS: dict[str, dict[str, Any]] = {
+    "GARCH": {"max_iterations": 500, "decay_after": 1000, "clip_initial": 100.0},
+    "EGARCH": {"max_iterations": 3000, "decay_after": 2500, "clip_initial": 1000.0},
+    "FIGARCH": {"max_iterations": 1200, "decay_after": 2500, "clip_initial": 1000.0},
+}
+"""What the authors ran for each kind of model. For the first kind their text says 1,200 iterations, a clip of 1,000."""
+
+LOSSES = tuple(
+    f"{part}{loss} {proxy}" for part in ("", "test ") for loss in ("MSE", "QLIKE") for proxy in ("r", "rv")
+)
+OFF_MAXIMUM = "the authors evaluate at a point a little off the maximum"
+OTHER_OPTIMISER = "the authors print the estimates of one optimiser and evaluate those of another"
+PRESAMPLE = "the authors have another value for the days before the sample here"
+REASONS = {
+    **{f"{model} ML": OFF_MAXIMUM for model in TABLES["vol_est"]},
+    "GARCH(1,0,1) MCMC": "ψ of beta[1] has a long tail, of which the paper's chain may have seen less",
+    "EGARCH(1,0,1) ML": OTHER_OPTIMISER,
+    "EGARCH(1,1,1) ML": OTHER_OPTIMISER,
+    "EGARCH(1,1,1) MGVB": "how the authors clip MGVB is not known; clipped as the others it is as slow as they",
+    **{f"FIGARCH({p},d,1) {run}": PRESAMPLE for p in (0, 1) for run in ("MCMC", "ML")},
+}
+SETTINGS_NOTE = (
+    "MGVBP, MGVB and QBVI have the authors' actual settings, which are not those that the paper prints: MGVBP's step "
+    "size is 0.02 and that of the others 0.01. How the authors clip MGVB is our reading: by the gradient's norm, as "
+    "for the others, since with its natural gradient clipped it diverged on EGARCH(1,0,1). LB* is the largest moving "
+    "average of the noisy bound, which leans upwards; the bound at the point is the same by quadrature. Parameters "
+    "and all else are at the mean of ψ."
+)
+LOSSES_NOTE = (
+    "The column that the data call rv holds the realised kernel, and rk the 5-minute realised volatility; "
+    "the paper's numbers are of rv, and so are ours."
+)
+RACE_NOTE = (
+    f"The bound by quadrature, every {EVERY} iterations, from the same start with the same draws. The first "
+    "three have the step size 0.01 and precision_scale 2: that is the fair comparison. The last is MGVBP with "
+    "the authors' 0.02, which the paper's figures show beside the second and third. A dash: not within the "
+    "authors' number of iterations."
+)
+
+
+class Volatility(Daily):
+    """A model with both parts of the sample; its filter starts anew on the test days.
+
+    Parameters
+    ----------
+    model : VolatilityModel
+    parts : dict of str to tuple
+        By the prefix of the columns, which is "" for the training days and "test " for the others: the likelihood, and
+        the squares of what stands for the volatility.
+    optimum : float
+    """
+
+    likelihood: Likelihood
+    optimiser = "BFGS"
+
+    def __init__(
+        self,
+        model: VolatilityModel,
+        parts: dict[str, tuple[Likelihood, dict[str, Array]]],
+        optimum: float = float("nan"),
+    ) -> None:
+        self.model, self.parts, self.optimum = model, parts, optimum
+        self.likelihood = parts[""][0]
+        self.prior = mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=model.parameters.dim)
+
+    def report(self, psi: Array) -> dict[str, Array]:
+        """All columns of the tables at points ψ, (S, d) -> (S,) each.
+
+        MSE is the mean of ``(x − h)²`` and QLIKE that of ``x/h − log(x/h) − 1``, where h is the variance of a day and x
+        is r² or rv².
+        """
+        found: dict[str, Array] = {}
+        for prefix, (likelihood, squares) in self.parts.items():
+            paths = likelihood.paths(psi)
+            h = paths.variance[:-1]
+            found |= paths.values if not prefix else {}
+            found[f"{prefix}log-lik"] = likelihood(psi)
+            for proxy, x in squares.items():
+                ratio = x[:, None] / h
+                found[f"{prefix}MSE {proxy}"] = np.mean((x[:, None] - h) ** 2, axis=0)
+                found[f"{prefix}QLIKE {proxy}"] = np.mean(ratio - np.log(ratio) - 1.0, axis=0)
+        return found
+
+    def exact_bound(self, q: mgvbp.Gaussian) -> float:
+        """The lower bound at q by a rule whose error is below 0.003 nats for these models."""
+        return grid_lower_bound(self.likelihood, self.prior, q, order=7 if q.dim < 5 else 5)
+
+    def estimate(self) -> tuple[Array, int]:
+        """ψ (d,) of the largest likelihood by BFGS from the best point of a coarse grid, and the evaluations."""
+        starts = self.model.starts(self.likelihood)
+
+        def loss(psi: Array) -> float:
+            return -float(self.likelihood(psi[None])[0])
+
+        best: Array = starts[int(np.argmax(self.likelihood(starts)))]
+        found = minimize(loss, best, jac="3-point", method="BFGS", options={"gtol": 1e-4})
+        return np.asarray(found.x), len(starts) + int(found.nfev)
+
+    def auto(self, seed: int, **options: Any) -> mgvbp.Posterior:
+        """``model.fit(returns)`` without options."""
+        return self.model.fit(self.likelihood.series, rng=seed, **options).posterior
+
+    def marginals(self, draws: Array) -> dict[str, list[float]]:
+        """Histograms of the marginals of draws (S, d), in ψ and in the parameters: edges and heights."""
+        curves: dict[str, list[float]] = {}
+        values = self.model.parameters.constrain(draws)
+        for i, name in enumerate(self.model.parameters.names):
+            for space, x in (("psi", draws[:, i]), ("theta", values[name])):
+                ends = tuple(np.quantile(x, [0.001, 0.999]))
+                heights, edges = np.histogram(x, bins=50, range=ends, density=True)
+                curves |= {
+                    f"{space} {name} edges": edges.tolist(),
+                    f"{space} {name} heights": heights.tolist(),
+                }
+        return curves
+
+
+@cache
+def target(name: str, seed: int = 0) -> Volatility:
+    """A model of `MODELS` with the paper's sample."""
+    model, data = MODELS[name], datasets.load("sp500")
+    parts = {}
+    for prefix, frame in (("", data.train), ("test ", data.test)):
+        squares = {proxy: frame[proxy].to_numpy() ** 2 for proxy in ("r", "rv")}
+        parts[prefix] = model.likelihood(frame["r"].to_numpy()), squares
+    return Volatility(model, parts, reference("volatility")["exact"][name]["LB*"])
+
+
+def run_named(model: str, run: str, seed: int, max_iterations: int | None = None) -> Outcome:
+    """One of the paper's methods, from the maximum of the likelihood, with the authors' settings."""
+    at = target(model)
+    method, step_size = RUNS[run]
+    kind = "GARCH" if model.startswith(("ARCH", "GARCH", "GJR")) else model.partition("(")[0]
+    settings = {**SHARED, **BUDGETS[kind], "step_size": step_size}
+    if max_iterations is not None:
+        settings["max_iterations"] = max_iterations
+    options: dict[str, Any] = {"estimator": "h", "draws": "sobol", "num_draws": NUM_DRAWS}
+    options["initial_variance"] = INITIAL_VARIANCE
+    path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
+    q = at.by_method(method, settings, seed, callback=path, initial_mean=at.estimate()[0], **options)
+    fitted = at.fitted(q)
+    return Outcome(
+        fitted.values | path.arrival(at.arrived),
+        fitted.curves | at.curves(path, q.trace),
+        {**settings, "method": method, **options},
+        q.n_evaluations,
+    )
+
+
+def cells_of(model: str, steps: int = 5000) -> Cells:
+    """All runs of a model; MCMC has ``steps``."""
+    at = partial(target, model)
+    return {
+        **{f"{model} {run}": partial(run_named, model, run) for run in RUNS},
+        f"{model} auto": partial(run_auto, at),
+        f"{model} MCMC": partial(run_mcmc, at, steps=steps, walkers=64),
+        f"{model} ML": partial(run_ml, at),
+    }
+
+
+def cells(quick: bool) -> Cells:
+    """All eight models; quick: GARCH(1,0,1) alone, with a short chain."""
+    if quick:
+        return cells_of("GARCH(1,0,1)", steps=500)
+    return {name: run for model in MODELS for name, run in cells_of(model).items()}
+
+
+def model_rows(
+    models: Iterable[str], outcomes: Outcomes, paper: Mapping[str, Values], reasons: Mapping[str, str]
+) -> list[Row]:
+    """The rows of models in the paper's order, with ``auto`` before MCMC, beside the exact optimum of the bound."""
+    exact = {
+        f"{model} {run}": at_optimum(reference("volatility")["exact"][model])
+        for model in models
+        for run in (*METHODS, "auto")
+    }
+    names = [f"{model} {run}" for model in models for run in (*METHODS, "auto", "MCMC", "ML")]
+    return rows_of(outcomes, names, paper, exact, reasons)
+
+
+def parameters_of(models: Iterable[str]) -> list[str]:
+    """The parameters that any of the models has."""
+    return list(dict.fromkeys(name for model in models for name in MODELS[model].parameters.names))
+
+
+def tables(outcomes: Outcomes) -> Iterator[Table]:
+    """Tables vol_est and vol_est_EGARCH, each in two parts, when each method arrives, and the chains."""
+    for label, models in TABLES.items():
+        rows = model_rows(models, outcomes, reference("volatility")["paper"][label], REASONS)
+        title = f"{models[0].partition('(')[0]} to {models[-1]}"
+        columns = (*parameters_of(models), *LIKELIHOODS)
+        yield noisy_table(
+            label, f"{title}: parameters and likelihoods", columns, rows, outcomes, SETTINGS_NOTE
+        )
+        yield noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
+    runs = ("MGVBP 0.01", "MGVB", "QBVI", "MGVBP")
+    race = {model: [f"{model} {run}" for run in runs] for model in MODELS}
+    yield race_table("Iterations", runs, race, outcomes, RACE_NOTE)
+    title = "MCMC diagnostics: the largest R-hat and the least effective sample size of a model's ψ"
+    yield chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)
+
+
+def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+    """The dynamics of all models, and the marginals of some."""
+    densities = {n: marginals(outcomes, m, MODELS[m].parameters.names) for n, m in PICTURED.items()}
+    return {"dynamics": dynamics(outcomes, MODELS), **densities}
+
+
+EXPERIMENT = Experiment("volatility", cells, tables, figures, data=("sp500",))
