@@ -559,24 +559,9 @@ def test_wrong_orders():
         FigarchFilter(1, 1, truncation=0)
 
 
-def test_wrong_shapes():
-    sample, model = sample_of(150, 1), GarchFilter(1, 0, 1)
-    with pytest.raises(InvalidInputError, match=r"coefficients have shape \(2, 4\); expected \(3, S\)"):
-        model.log_likelihood(sample, np.zeros((1, 4)), np.zeros((2, 4)))
-    with pytest.raises(InvalidInputError, match=r"mean has shape \(0, 4\); expected \(1, 4\)"):
-        model.variance(sample, np.zeros((0, 4)), np.zeros((3, 4)))
-    with pytest.raises(InvalidInputError, match=r"nu has shape \(1,\); expected \(4,\)"):
-        model.log_likelihood(sample, np.zeros((1, 4)), np.zeros((3, 4)), [5.0])
-    with pytest.raises(InvalidInputError, match="first must be below the number of days, 150; got 150"):
-        model.log_likelihood(sample, np.zeros((1, 4)), np.zeros((3, 4)), first=150)
-    with pytest.raises(InvalidInputError, match=r"X has shape \(3, 1\); expected \(2, m\)"):
-        FilterData([1.0, 2.0], np.ones((3, 1)), paper_startup([1.0, 2.0]))
-    with pytest.raises(InvalidInputError, match="startup is for 3 days, but there are 2 returns"):
-        FilterData([1.0, 2.0], np.ones((2, 1)), arch_startup([1.0, 2.0, 3.0]))
+def test_returns_that_the_mean_explains_leave_nothing_to_start_from():
     with pytest.raises(InvalidInputError, match="residuals are all zero"):
         arch_startup(np.zeros(5))
-    with pytest.raises(InvalidInputError, match="returns must be a vector"):
-        paper_startup(np.ones((2, 2)))
 
 
 def test_a_fraction_of_integration_beyond_one_is_nan():

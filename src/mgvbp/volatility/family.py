@@ -10,12 +10,18 @@ from typing import Any
 from mgvbp.core import Array
 from mgvbp.problem import Key
 from mgvbp.transforms import FigarchRegion, GarchRegion, Positive, Real, Transform
-from mgvbp.volatility.figarch_simulation import figarch_series, simulate_figarch
-from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, GarchFilter, StartUp
-from mgvbp.volatility.filters.orders import MOST_LAGS
+from mgvbp.volatility.filters import MOST_LAGS, EgarchFilter, FigarchFilter, GarchFilter, StartUp
 from mgvbp.volatility.likelihood import Paths
 from mgvbp.volatility.model import VolatilityModel
-from mgvbp.volatility.simulation import Future, egarch_series, garch_series, simulate_egarch, simulate_garch
+from mgvbp.volatility.simulation import (
+    Future,
+    egarch_series,
+    figarch_series,
+    garch_series,
+    simulate_egarch,
+    simulate_figarch,
+    simulate_garch,
+)
 
 TRUNCATION = 1000
 """Past days in the sum of FIGARCH: as many as in `arch` and in the authors' programs."""
@@ -241,4 +247,4 @@ class FIGARCH(VolatilityModel):
         return simulate_figarch(self._orders, coefficients, squares, before, shocks, TRUNCATION)
 
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return figarch_series(self._orders, coefficients, shocks, truncation=TRUNCATION)
+        return figarch_series(self._orders, coefficients, shocks, TRUNCATION)

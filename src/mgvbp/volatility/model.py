@@ -89,7 +89,7 @@ class VolatilityModel(ABC):
 
     @abstractmethod
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        """A series without a past, from ``shocks`` of which the first `BURN_IN` are forgotten."""
+        """A series without a past, from ``shocks`` (H, S)."""
 
     def coefficients(self, values: Mapping[str, Array]) -> Array:
         """What the filter takes, (k, S), from the values of the parameters, each (S,)."""
@@ -165,7 +165,7 @@ class VolatilityModel(ABC):
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
         m = self.mean.coefficients(arrays)
         returns = np.zeros((self.mean.lags + days, 1))
-        for t, residual in enumerate(residuals, start=self.mean.lags):
+        for t, residual in enumerate(residuals[BURN_IN:], start=self.mean.lags):
             returns[t] = self.mean.step(m, returns[:t] if t else returns[:1]) + residual
         return returns[self.mean.lags :, 0]
 
