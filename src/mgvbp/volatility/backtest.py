@@ -22,7 +22,7 @@ from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
 from mgvbp.volatility.risk import mixture_log_density, mixture_quantile, mixture_tail_mean
-from mgvbp.volatility.series import Series, advise_on_scale, day_name
+from mgvbp.volatility.series import Series, advise, day_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -217,7 +217,7 @@ def backtest(
     probabilities = tuple(checked_level(level) for level in levels.tolist())
     if len(set(map(percent, probabilities))) < len(probabilities):
         raise InvalidInputError(f"alpha must be different probabilities; got {alpha!r}")
-    advise_on_scale(series)
+    advise(series)
     days, seed = range(first, len(series), every), as_key(rng)[0]
     parts, doubtful, evaluations = [], 0, 0
     with warnings.catch_warnings(), progress_bar(progress, len(days)) as report:

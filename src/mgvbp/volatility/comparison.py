@@ -21,7 +21,7 @@ from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
 from mgvbp.volatility.scores import leave_one_out, log_scores, mse, qlike
-from mgvbp.volatility.series import Series, advise_on_scale
+from mgvbp.volatility.series import Series, advise
 
 FAILURES = (MgvbpError, ArithmeticError, np.linalg.LinAlgError)
 """What a model may raise where it does not suit the data; anything else is a defect, and is raised."""
@@ -174,7 +174,7 @@ def compare(
             f"{len(series)} returns without a holdout of {held} and {lags} lags leave {max(days, 0)} to fit; at "
             f"least {LEAST} are needed"
         )
-    advise_on_scale(series)
+    advise(series)
     realised = None if proxy is None else checked_proxy(proxy, series, held or days)
     seed = as_key(rng)[0]
 

@@ -16,7 +16,7 @@ from mgvbp.volatility.filters import Filter, FilterData, StartUp, arch_startup, 
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.means import Mean
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
-from mgvbp.volatility.series import Series, advise_on_scale
+from mgvbp.volatility.series import Series, advise
 from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
 
 NU = Interval(2.05, 500.0)
@@ -195,7 +195,7 @@ class VolatilityModel(ABC):
         VolatilityResult
         """
         series = self.series(returns)
-        advise_on_scale(series)
+        advise(series)
         likelihood = Likelihood(self, series)
         chosen = self.prior(series) if prior is None else prior
         return fit_volatility(
