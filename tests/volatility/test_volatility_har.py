@@ -14,9 +14,7 @@ from scipy.optimize import minimize
 from common import Optimum, assert_is_the_optimum, linear_bound
 from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, datasets
 from mgvbp.models.har import lagged_means
-from mgvbp.volatility.har import HAR
-from mgvbp.volatility.har_likelihood import onward
-from mgvbp.volatility.har_result import HARForecast
+from mgvbp.volatility.har import HAR, HARForecast, onward
 
 TRUE = {"intercept": 1.0, "daily": 0.4, "weekly": 0.3, "monthly": 0.2, "sigma": 1.5}
 NAMES = tuple(TRUE)

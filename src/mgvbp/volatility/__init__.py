@@ -9,8 +9,7 @@ from mgvbp.volatility.comparison import Comparison, compare
 from mgvbp.volatility.coverage import christoffersen, kupiec
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.forecast import Forecast
-from mgvbp.volatility.har import HAR
-from mgvbp.volatility.har_result import HARForecast, HARResult
+from mgvbp.volatility.har import HAR, HARForecast, HARResult
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import VolatilityModel
 from mgvbp.volatility.reading import default_returns, read_returns

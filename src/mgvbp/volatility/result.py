@@ -12,7 +12,7 @@ from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
 from mgvbp.volatility.estimates import Estimates, fit_after, fit_from
-from mgvbp.volatility.forecast import Forecast, checked_level, checked_probability, forecast, last_days
+from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, maximise
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 DRAWS = 500
 """Posterior draws behind paths, bands, risk and forecasts."""
-PATHS = 10_000
-"""Simulated futures behind forecasts."""
 
 
 @dataclass(frozen=True, eq=False)
