@@ -408,6 +408,21 @@ BAD = [
     (lambda: GARCH(1, 1).fit([]), InvalidInputError, "0 values"),
     (lambda: GARCH(1, 1).fit("returns.csv"), InvalidTypeError, "must be numbers"),
     (lambda: GARCH(1, 1).fit(np.zeros((50, 2))), InvalidInputError, "one series"),
+    (
+        lambda: GARCH(1, 1).fit(1e200 * SHORT),
+        InvalidInputError,
+        "too large to be squared, up to .*e.200: multiply",
+    ),
+    (
+        lambda: GARCH(1, 1).fit(1e-200 * SHORT),
+        InvalidInputError,
+        "too small to be squared, up to .*e-200: multiply",
+    ),
+    (
+        lambda: GARCH(1, 1).fit(SHORT).update([1e200]),
+        InvalidInputError,
+        r"too large to be squared, up to 1e\+200",
+    ),
     (lambda: GARCH(3, 1), InvalidInputError, "p must be at most 2"),
     (lambda: GARCH(0, 1), InvalidInputError, "term in past returns"),
     (lambda: EGARCH(0, 0, 1), InvalidInputError, "term in past returns"),
@@ -445,6 +460,22 @@ def test_badly_scaled_returns_get_advice_and_a_fit():
     large = GARCH(1, 1).fit(SHORT)
     assert small.posterior.converged
     assert small.posterior["beta[1]"].mean == pytest.approx(large.posterior["beta[1]"].mean, abs=0.01)
+
+
+@pytest.mark.parametrize("prices", [sp500.load()["Adj Close"], nasdaq.load()["Adj Close"][-40:]])
+def test_prices_get_a_warning(prices):
+    with pytest.warns(
+        ScaleWarning, match=r"Adj Close looks like prices.*fit returns, .*np\.log\(prices\)"
+    ) as caught:
+        ARCH(1).fit(prices)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_what_is_not_prices_gets_no_warning():
+    """Returns around a large mean, squares, and absolute values: all positive, but no random walk."""
+    for series in (SHORT + 500.0, SHORT**2 + 1e-6, SHORT.abs() + 1e-6):
+        ARCH(1).fit(series)
 
 
 @pytest.mark.parametrize("level", ["a", None, 0.01j, object()])

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
+from mgvbp.errors import printable
+
 
 class Html(str):
     """Text that is HTML already."""
@@ -38,9 +40,7 @@ def html_page(title: str, body: Iterable[Html]) -> str:
 def text(value: str, kind: str = "") -> Html:
     """Text as HTML, of a ``kind`` that the style sheet knows; characters that cannot be displayed are replaced."""
     if not isinstance(value, Html):
-        value = escape(
-            "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
-        )
+        value = escape(printable(value))
     return Html(f'<span class="{kind}">{value}</span>' if kind else value)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.core import Array, as_floats, as_key, one_of, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
 from mgvbp.plots.canvas import private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
@@ -117,7 +117,7 @@ class Backtest:
                 f"{clustered.independence_p_value:>13.3f}{clustered.conditional_p_value:>10.3f}"
                 f"{beyond[0]:>11}{beyond[1]:>10}"
             )
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def to_frame(self) -> Any:
         """A pandas frame with one row a day: return, log score and VaR, ES and exceedance of each alpha."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core import Array, as_floats, as_key, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MgvbpError
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MgvbpError, printable
 from mgvbp.problem import log_prior
 from mgvbp.run import progress_bar
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
@@ -110,7 +110,7 @@ class Comparison:
             for cells in table
         ]
         lines += [f"{name} failed: {row.failure}" for name, row in self.rows.items() if row.failure]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def ladder() -> list[VolatilityModel]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core import Array
+from mgvbp.errors import printable
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior
 from mgvbp.run import fit
@@ -52,7 +53,7 @@ class Estimates:
         given = "; the lower bound is that of the new ones given the old" if new < days else ""
         count = f"{new:,} new of {days:,}" if given else f"{days:,}"
         heading = [model, f"{series.name}: {count} {unit}{span}{given}"]
-        return "\n".join([*heading, *self._run_lines(), "", *self._table_lines()])
+        return printable("\n".join([*heading, *self._run_lines(), "", *self._table_lines()]))
 
     def _run_lines(self) -> list[str]:
         """How the fits went: lower bound, likelihoods and information criteria."""

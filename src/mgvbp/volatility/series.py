@@ -15,6 +15,8 @@ from mgvbp.families import frozen
 
 SCALES = (0.1, 10_000.0)
 """Returns with a variance outside of these get advice on their scale; the limits are those of `arch`."""
+LIMITS = (1e-100, 1e100)
+"""The largest number of a series is in between: the squares of all are floats then, and so are the sums of squares."""
 STEADY = 0.1
 """Prices change by less than this share from one to the next: a share by 1% a day, a volatility by about 30%."""
 WALK = 0.9
@@ -73,6 +75,12 @@ class Series:
             raise InvalidInputError(f"{what} has {len(values)} values; this model needs at least {least}")
         if whole and len(values) > 1 and values.min() == values.max():
             raise InvalidInputError(f"{what} is constant at {values[0]}: there is no volatility to model")
+        size = np.abs(values).max(initial=0.0)
+        if size > LIMITS[1] or (whole and size < LIMITS[0]):
+            raise InvalidInputError(
+                f"{what} is too {'large' if size > 1.0 else 'small'} to be squared, up to {size:.3g}: multiply it by a "
+                "constant, such that numbers are around 1"
+            )
         if _dated(index):
             _check_order(index, what)
         return cls(frozen(values.copy()), index, what if name is None else str(name))
