@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +13,8 @@ from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.families import Gaussian
 from mgvbp.problem import Key, Parameters, Prior
 from mgvbp.transforms import Interval, Real, Transform
-from mgvbp.volatility.filters import Filter, FilterData, StartUp, arch_startup, paper_startup
-from mgvbp.volatility.likelihood import Likelihood, Paths
-from mgvbp.volatility.means import Mean
+from mgvbp.volatility.filters import Filter, FilterData, arch_startup, paper_startup
+from mgvbp.volatility.likelihood import Likelihood, Mean, Paths
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
 from mgvbp.volatility.series import Series, advise
 from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
@@ -79,13 +79,13 @@ class VolatilityModel(ABC):
     def _guesses(self, variance: float) -> list[dict[str, float]]:
         """Parameters of the variance to start from, for returns of this variance."""
 
-    @abstractmethod
     def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
         """Mean and variance of ψ for those parameters of the variance that are not N(0, 5)."""
+        return {"omega": (math.log(variance / 10.0), 5.0)}
 
     @abstractmethod
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        """Go on after the last day of ``paths`` with ``shocks`` (H, S)."""
+    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
+        """Variances and residuals (H, S) after the last day of ``paths``, for future ``shocks`` (H, S)."""
 
     @abstractmethod
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
@@ -142,10 +142,6 @@ class VolatilityModel(ABC):
             for name in self.parameters.names
         }
         return self.parameters.unconstrain(values)
-
-    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
-        """Variances and residuals (H, S) after the last day, for future ``shocks`` (H, S)."""
-        return self._onward(self.coefficients(paths.values), paths, likelihood.sample.startup, shocks)
 
     def simulate(
         self, values: Mapping[str, float], days: int, rng: int | np.random.Generator | None = None
