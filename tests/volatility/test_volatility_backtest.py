@@ -13,7 +13,7 @@ import mgvbp
 from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.volatility import EGARCH, FIGARCH, GARCH, HAR
 from mgvbp.volatility.backtest import TOL, backtest
-from mgvbp.volatility.coverage import christoffersen, kupiec
+from mgvbp.volatility.scores import christoffersen, kupiec
 from mgvbp.volatility.series import Series
 
 TRUE = {"mu": 0.05, "omega": 0.05, "alpha[1]": 0.1, "beta[1]": 0.85}

@@ -16,12 +16,12 @@ from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
 from mgvbp.plots.canvas import private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
-from mgvbp.volatility.coverage import Christoffersen, Kupiec, christoffersen, kupiec
 from mgvbp.volatility.forecast import checked_level
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
 from mgvbp.volatility.risk import mixture_log_density, mixture_quantile, mixture_tail_mean
+from mgvbp.volatility.scores import Christoffersen, Kupiec, christoffersen, kupiec
 from mgvbp.volatility.series import Series, advise, day_name
 
 if TYPE_CHECKING:
@@ -263,9 +263,7 @@ def forecasts(
 ) -> tuple[Array, Array, Array]:
     """Value at risk (n, A), expected shortfall (n, A) and log scores (n,) of the n returns not ``known``."""
     likelihood = Likelihood(result.model, Series(returns), known)
-    paths = likelihood.paths(result.posterior.sample(DRAWS, seed))
-    ahead = slice(likelihood.first, -1)
-    mixture = paths.mean[ahead], np.sqrt(paths.variance[ahead]), paths.nu
+    mixture = likelihood.predictive(result.posterior.sample(DRAWS, seed))
     return (
         -mixture_quantile(alpha[:, None], *mixture).T,
         -mixture_tail_mean(alpha[:, None], *mixture).T,

@@ -19,7 +19,6 @@ from mgvbp.plots.canvas import BAND, GREY, LINE, finished, private_figure
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Parameters, Prior
 from mgvbp.transforms import Positive, Real
-from mgvbp.volatility.estimates import Estimates, fit_after, fit_from
 from mgvbp.volatility.forecast import (
     PATHS,
     checked_horizon,
@@ -27,8 +26,9 @@ from mgvbp.volatility.forecast import (
     checked_probability,
     frame_of_days,
 )
-from mgvbp.volatility.maximum import MaximumLikelihood
+from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from
 from mgvbp.volatility.model import LEAST
+from mgvbp.volatility.result import Estimates
 from mgvbp.volatility.series import Series
 from mgvbp.volatility.simulation import BURN_IN
 

@@ -162,6 +162,11 @@ class Likelihood:
         sigma = np.sqrt(paths.variance[self.first : -1])
         return (standard_log_density(paths.residuals[self.first :] / sigma, paths.nu) - np.log(sigma)).T
 
+    def predictive(self, theta: ArrayLike) -> tuple[Array, Array, Array | None]:
+        """Mean and standard deviation (n_obs, S) of each return given those before it, and ν (S,) of t errors."""
+        paths, days = self.paths(theta), slice(self.first, -1)
+        return paths.mean[days], np.sqrt(paths.variance[days]), paths.nu
+
     def paths(self, theta: ArrayLike) -> Paths:
         """Means, variances and residuals of every day at each row of ``theta``."""
         values, mean, coefficients = self._coefficients(theta)
