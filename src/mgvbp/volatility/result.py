@@ -62,32 +62,26 @@ class Estimates:
         days, span = self.ml.likelihood.n_obs, f", {series.span}" if series.span else ""
         given = "; the lower bound is that of the new ones given the old" if new < days else ""
         count = f"{new:,} new of {days:,}" if given else f"{days:,}"
-        heading = [model, f"{series.name}: {count} {unit}{span}{given}"]
-        return printable("\n".join([*heading, *self._run_lines(), "", *self._table_lines()]))
-
-    def _run_lines(self) -> list[str]:
-        """How the fits went: lower bound, likelihoods and information criteria."""
         posterior, ml = self.posterior, self.ml
         gap = "" if posterior.gap is None else f", expected gap {posterior.gap:.3f} nats"
         state = "converged" if posterior.converged else f"NOT converged: {posterior.stop_reason}"
         where = "at its maximum" if ml.converged else "where the search for its maximum ended"
-        return [
+        names = ("mean", "sd", "2.5%", "97.5%", "ML", "std. err.", "robust")
+        lines = [
+            model,
+            f"{series.name}: {count} {unit}{span}{given}",
             f"lower bound {posterior.lower_bound:.3f}{gap}, {posterior.n_evaluations:,} evaluations, {state}",
             f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {ml.log_likelihood:.3f} {where}; "
             f"AIC {ml.aic:.2f}, BIC {ml.bic:.2f}",
+            "",
+            " " * 12 + "".join(f"{name:>11}" for name in names),
         ]
-
-    def _table_lines(self) -> list[str]:
-        """One line a parameter: its posterior, and the maximum likelihood estimate with its standard errors."""
-        posterior, ml = self.posterior, self.ml
-        head = "".join(f"{name:>11}" for name in ("mean", "sd", "2.5%", "97.5%", "ML", "std. err.", "robust"))
-        lines = [" " * 12 + head]
         for name, estimate in ml.params.items():
             entry = posterior[name]
             row = [entry.mean, entry.std, *entry.quantile([0.025, 0.975])]
             row += [estimate, ml.std_errors[name], ml.robust_std_errors[name]]
             lines.append(f"{name:<12}" + "".join(f"{x:>11.4g}" for x in row))
-        return lines
+        return printable("\n".join(lines))
 
 
 @dataclass(frozen=True, eq=False)
