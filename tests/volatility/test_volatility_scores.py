@@ -1,10 +1,7 @@
 """Losses and leave-one-out against closed forms and ArviZ; tests of exceedances against binomial likelihoods."""
 
-import json
 import math
-import os
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +13,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom, binomtest, chi2
 
 from common import case
-from mgvbp import InvalidInputError, InvalidTypeError, datasets
-from mgvbp.volatility import EGARCH, GJR
+from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.volatility.scores import christoffersen, kupiec, leave_one_out, mse, qlike
 
 VARIANCES = arrays(float, 5, elements=st.floats(1e-3, 1e3))
@@ -51,22 +47,6 @@ def test_losses_complain():
     ):
         with case(message), pytest.raises(InvalidInputError, match=message):
             qlike(x, h)
-
-
-def test_losses_of_the_authors_runs():
-    if "MGVBP_DATA" not in os.environ:
-        pytest.skip("MGVBP_DATA does not name a directory with the authors' files")
-    data, path = datasets.load("sp500"), Path(__file__).parents[1] / "data" / "volatility_saved_runs.json"
-    runs = [r for r in json.loads(path.read_text(encoding="utf-8"))["runs"] if r["orders"] == [1, 1, 1]]
-    assert len(runs) == 10  # five methods, for GJR and EGARCH
-    for run in runs:
-        model = {"garch": GJR, "egarch": EGARCH}[run["model"]](1, 1, 1, convention="paper")
-        for segment, frame in (("train", data.train), ("test", data.test)):
-            h = model.likelihood(frame["r"]).paths([run["psi"]]).variance[:-1, 0]
-            for name in ("r", "rv"):
-                x = frame[name].to_numpy() ** 2
-                assert mse(x, h) == pytest.approx(run[f"{segment}_MSE_{name}"], abs=1e-9)
-                assert qlike(x, h) == pytest.approx(run[f"{segment}_QLIKE_{name}"], abs=1e-9)
 
 
 # --- leave-one-out ------------------------------------------------------------------------------------

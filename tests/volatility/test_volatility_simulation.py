@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, t
 
+from common import case
 from mgvbp import InvalidInputError
 from mgvbp.volatility import GARCH as Model
 from mgvbp.volatility.simulation import (
@@ -131,15 +132,8 @@ def test_figarch_without_memory_is_arch():
 
 
 def garch_draws(n=S):
-    rng = np.random.default_rng(6)
-    return np.array(
-        [
-            rng.uniform(0.01, 0.1, n),
-            rng.uniform(0.0, 0.1, n),
-            rng.uniform(0, 0.1, n),
-            rng.uniform(0.5, 0.8, n),
-        ]
-    )
+    low, high = np.array([[0.01, 0.0, 0.0, 0.5], [0.1, 0.1, 0.1, 0.8]])[..., None]
+    return np.random.default_rng(6).uniform(low, high, (4, n))
 
 
 def simulated(kind, coefficients, e, v, shocks):
@@ -178,51 +172,38 @@ def test_what_explodes_stays_alone_and_quiet(kind):
 # --- shocks -------------------------------------------------------------------------------------------
 
 
-def test_shocks_are_student_t_of_variance_one():
-    """Kolmogorov–Smirnov at level 0.001 for each of two columns of different ν."""
+def test_shocks_have_variance_one_and_are_reproducible():
+    """Kolmogorov–Smirnov at level 0.001 for normal ones, and for two columns of different ν."""
+    normal = standard_shocks(100, 200, rng=12)
+    assert kstest(normal.ravel(), "norm").pvalue > 1e-3
+    np.testing.assert_array_equal(normal, standard_shocks(100, 200, rng=12))
     nu = np.array([2.5, 12.0])
-    shocks = standard_shocks(20_000, 2, nu, rng=11)
-    for z, df in zip(shocks.T, nu, strict=True):
-        scale = np.sqrt((df - 2) / df)
-        assert kstest(z, t(df, scale=scale).cdf).pvalue > 1e-3
+    for z, df in zip(standard_shocks(20_000, 2, nu, rng=11).T, nu, strict=True):
+        assert kstest(z, t(df, scale=np.sqrt((df - 2) / df)).cdf).pvalue > 1e-3
         assert kstest(z, t(df).cdf).pvalue < 1e-3  # it is the scale that is tested
-    assert t(12.0, scale=np.sqrt(10 / 12)).var() == pytest.approx(1.0)
-
-
-def test_shocks_are_normal_and_reproducible():
-    shocks = standard_shocks(100, 200, rng=12)
-    assert kstest(shocks.ravel(), "norm").pvalue > 1e-3
-    np.testing.assert_array_equal(shocks, standard_shocks(100, 200, rng=12))
 
 
 # --- whole series -------------------------------------------------------------------------------------
 
 
-def test_a_garch_series_has_the_unconditional_variance_from_the_first_day():
-    """100,000 paths of 30 days, whose fourth moments are finite; each mean at the level 0.001/30."""
-    n, coefficients = 100_000, column([0.1, 0.05, 0.1, 0.7])
-    h, e = garch_series((1, 1, 1), coefficients, standard_shocks(30, n, rng=13))
-    assert h.shape == e.shape == (30, n)
-    np.testing.assert_allclose(h[0], 0.5, rtol=1e-12)
-    assert np.abs((h[1:].mean(axis=1) - 0.5) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
-    assert np.abs((e.var(axis=1) - 0.5) / ((e**2).std(axis=1) / np.sqrt(n))).max() < 4.15
-
-
-def test_a_figarch_series_has_the_unconditional_variance_from_the_first_day():
-    n, coefficients = 20_000, column([0.1, 0.3, 0.1])
-    level = 0.1 / (1.0 - np.sum(list(figarch_weights((0, 1), coefficients, 30))))
-    h, _ = figarch_series((0, 1), coefficients, standard_shocks(25, n, rng=14), 30)
-    np.testing.assert_allclose(h[0], level, rtol=1e-12)
-    assert np.abs((h[1:].mean(axis=1) - level) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
-
-
-def test_an_egarch_series_has_the_unconditional_mean_of_its_logarithm():
-    n, coefficients = 20_000, column([-0.05, 0.2, -0.1, 0.9])
-    h, e = egarch_series((1, 1, 1), coefficients, standard_shocks(25, n, rng=15))
-    log_h = np.log(h[1:])
-    np.testing.assert_allclose(np.log(h[0]), -0.5, rtol=1e-12)
-    assert np.abs((log_h.mean(axis=1) + 0.5) / (log_h.std(axis=1) / np.sqrt(n))).max() < 4.15
-    assert np.all(np.abs(e) / np.sqrt(h) < 6.0)
+def test_a_series_has_its_unconditional_mean_from_the_first_day():
+    """Of the variance, or of its logarithm: 30 days, whose moments are finite; each mean at the level 0.001/30."""
+    long = column([0.1, 0.3, 0.1])
+    level = 0.1 / (1.0 - np.sum(list(figarch_weights((0, 1), long, 30))))
+    cases = {
+        "garch": (0.5, 100_000, lambda z: garch_series((1, 1, 1), column([0.1, 0.05, 0.1, 0.7]), z)),
+        "figarch": (level, 20_000, lambda z: figarch_series((0, 1), long, z, 30)),
+        "egarch": (-0.5, 20_000, lambda z: egarch_series((1, 1, 1), column([-0.05, 0.2, -0.1, 0.9]), z)),
+    }
+    for kind, (expected, n, series) in cases.items():
+        shocks = standard_shocks(30, n, rng=13)
+        h, e = series(shocks)
+        np.testing.assert_allclose(e, np.sqrt(h) * shocks, rtol=1e-12)
+        x = np.log(h) if kind == "egarch" else h
+        with case(kind):
+            np.testing.assert_allclose(x[0], expected, rtol=1e-12)
+            error = x[1:].std(axis=1) / np.sqrt(n)
+            assert np.abs((x[1:].mean(axis=1) - expected) / error).max() < 4.15
 
 
 def test_the_model_drops_the_burn_in():
