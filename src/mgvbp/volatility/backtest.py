@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.core import Array, as_floats, as_key, one_of, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
-from mgvbp.plots.canvas import private_figure
+from mgvbp.plots.canvas import finished, private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
 from mgvbp.volatility.forecast import checked_level
@@ -71,9 +71,7 @@ class Backtest:
     @property
     def dates(self) -> Any:
         """The days that were forecast: dates if the returns had them, else numbers."""
-        if self.series.index is not None:
-            return self.series.index[self.start :]
-        return np.arange(self.start, len(self.series))
+        return self.series.days(self.start)
 
     @property
     def exceedances(self) -> NDArray[np.bool_]:
@@ -143,11 +141,9 @@ class Backtest:
             )
             axes.plot(days[hits], self.returns[hits], "o", color=line.get_color(), markersize=4.0)
         axes.axhline(0.0, color="0.3", linewidth=0.5)
-        axes.set_title(repr(self.model), fontsize=10, loc="left")
         axes.set_ylabel(self.series.name)
         axes.margins(x=0.01)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        finished(axes, repr(self.model), frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0))
         return figure
 
     def __repr__(self) -> str:

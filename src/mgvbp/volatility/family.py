@@ -31,13 +31,15 @@ class LaggedModel(VolatilityModel):
     """What `GJR` and `EGARCH` share: the parameters ω, α, γ and β, with up to two lags of the last three."""
 
     filter: GarchFilter | EgarchFilter
+    _filter: type[GarchFilter | EgarchFilter]
     _simulate: Callable[..., Future]
     """Continues a series for given shocks."""
     _series: Callable[..., Future]
     """Starts a series of its own for given shocks."""
 
-    def __init__(self, orders: tuple[int, ...], options: dict[str, Any]) -> None:
-        self.orders = orders
+    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
+        self.orders = (p, o, q)
+        self.filter = self._filter(p, o, q)
         kinds = zip(("alpha", "gamma", "beta"), self.filter.orders, strict=True)
         self.names = ("omega", *(f"{name}[{i}]" for name, order in kinds for i in range(1, order + 1)))
         super().__init__(**options)
@@ -79,11 +81,7 @@ class GJR(LaggedModel):
     ('mu', 'omega', 'alpha[1]', 'gamma[1]', 'beta[1]', 'nu')
     """
 
-    _simulate, _series = simulate_garch, garch_series
-
-    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.filter = GarchFilter(p, o, q)
-        LaggedModel.__init__(self, (p, o, q), options)
+    _filter, _simulate, _series = GarchFilter, simulate_garch, garch_series
 
     def _dynamics(self) -> dict[Key, Transform]:
         return {"omega": Positive(), self.names[1:]: GarchRegion(*self.filter.orders)}
@@ -120,8 +118,8 @@ class GARCH(GJR):
     """
 
     def __init__(self, p: int = 1, q: int = 1, **options: Any) -> None:
-        self.filter = GarchFilter(p, 0, q)
-        LaggedModel.__init__(self, (p, q), options)
+        super().__init__(p, 0, q, **options)
+        self.orders = (p, q)
 
 
 class ARCH(GJR):
@@ -141,8 +139,8 @@ class ARCH(GJR):
     """
 
     def __init__(self, p: int = 1, **options: Any) -> None:
-        self.filter = GarchFilter(p, 0, 0)
-        LaggedModel.__init__(self, (p,), options)
+        super().__init__(p, 0, 0, **options)
+        self.orders = (p,)
 
 
 class EGARCH(LaggedModel):
@@ -166,11 +164,7 @@ class EGARCH(LaggedModel):
     ('omega', 'alpha[1]', 'gamma[1]', 'beta[1]')
     """
 
-    _simulate, _series = simulate_egarch, egarch_series
-
-    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.filter = EgarchFilter(p, o, q)
-        super().__init__((p, o, q), options)
+    _filter, _simulate, _series = EgarchFilter, simulate_egarch, egarch_series
 
     def _dynamics(self) -> dict[Key, Transform]:
         q = self.filter.orders[2]

@@ -127,8 +127,7 @@ def volatility_table(result: VolatilityResult) -> pd.DataFrame:
         **{f"volatility_{100 * p:g}%": end for p, end in zip(TAILS, (low, high), strict=True)},
         "standardized_residual": np.asarray(result.standardized_residuals),
     }
-    days = np.arange(first, len(result.returns)) if index is None else index[first:]
-    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(columns, index=days)
+    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(columns, index=result.returns.days(first))
     return frame.rename_axis("date" if hasattr(index, "year") else "day")
 
 

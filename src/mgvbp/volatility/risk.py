@@ -81,7 +81,7 @@ def _solve(levels: Array, mu: Array, sigma: Array, nu: Array | None) -> Array:
         np.where(lower, levels, 1.0 - levels),
         np.where(lower, mu, -mu),
     )
-    components = mu + sigma * (ndtri(level) if nu is None else stdtrit(nu, level) * np.sqrt((nu - 2.0) / nu))
+    components = mu + sigma * standard_quantile(level, nu)
     low, high, x = components.min(axis=-1), components.max(axis=-1), components.mean(axis=-1)
     tolerance = ACCURACY * sigma.max(axis=-1) + 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
     close = np.maximum(LAST_NEWTON * sigma.min(axis=-1), tolerance)
@@ -114,3 +114,8 @@ def standard_log_density(z: Array, nu: Array | None) -> Array:
         return -0.5 * (LOG_2PI + z**2)
     constant = -betaln(0.5 * nu, 0.5) - 0.5 * np.log(nu - 2.0)
     return np.asarray(constant - 0.5 * (nu + 1.0) * np.log1p(z**2 / (nu - 2.0)))
+
+
+def standard_quantile(p: Array, nu: float | Array | None) -> Array:
+    """Quantiles of the standard normal distribution, or of Student's t of variance 1."""
+    return np.asarray(ndtri(p) if nu is None else stdtrit(nu, p) * np.sqrt((nu - 2.0) / nu))

@@ -97,6 +97,10 @@ class Series:
         """The first and the last date; empty if there are no dates."""
         return "" if self.index is None else f"{day_name(self.index[0])} to {day_name(self.index[-1])}"
 
+    def days(self, start: int) -> Any:
+        """The days from ``start`` on: dates if there are any, else numbers."""
+        return np.arange(start, len(self)) if self.index is None else self.index[start:]
+
     @property
     def axis(self) -> NDArray[Any]:
         """Where the days are on the axis of a figure: at their dates or numbers, or else counted."""
