@@ -325,7 +325,8 @@ def test_the_bounds_are_those_of_the_day():
 
 def test_arch_startup():
     arch = pytest.importorskip("arch", reason="the comparison needs the package arch")
-    for r in (*arch_returns().values(), returns(20), 1e-3 * returns(100)):
+    calm = np.append(returns(100), 1e-4 * returns(150))  # where the floor is a share of the whole variance
+    for r in (*arch_returns().values(), returns(20), 1e-3 * returns(100), calm):
         startup = arch_startup(r)
         process = arch.univariate.GARCH(1, 0, 1)
         assert startup.variance == pytest.approx(process.backcast(r), rel=1e-14)

@@ -381,6 +381,7 @@ def test_bad_input(result):
         (lambda: result.forecast(0), value, "horizon must be at least 1"),
         (lambda: result.forecast(-3), value, "horizon must be at least 1"),
         (lambda: result.forecast(10**9), value, "horizon must be at most 13,421 with so many paths"),
+        (lambda: result.forecast(13_422), value, "a forecast of 13,422 days on 10,000 paths has no room"),
         (lambda: result.forecast(2, draws=10**9), value, "no room in memory"),
         *[(lambda a=a: result.var(a), value, "alpha must be between") for a in (0.0, 0.5, 1.0, -1.0)],
     ]
@@ -401,12 +402,12 @@ def test_badly_scaled_returns_get_advice_and_a_fit(plain):
 
 
 def test_prices_get_a_warning_and_other_positive_numbers_none():
-    """Returns around a large mean, squares, and absolute values are no random walk."""
+    """Returns around a large mean, squares and absolute values are no random walk; prices are positive."""
     for prices in (sp500.load()["Adj Close"], nasdaq.load()["Adj Close"][-40:]):
         with pytest.warns(ScaleWarning, match=r"Adj Close looks like prices.*np\.log\(prices\)") as caught:
             ARCH(1).fit(prices)
         assert [warning.filename for warning in caught] == [__file__]
-    for series in (SHORT + 500.0, SHORT**2 + 1e-6, SHORT.abs() + 1e-6):
+    for series in (SHORT + 500.0, SHORT**2 + 1e-6, SHORT.abs() + 1e-6, SHORT.cumsum() - 200.0):
         ARCH(1).fit(series)
 
 
