@@ -34,6 +34,9 @@ __all__ = [
 class MgvbpError(Exception):
     """Base class of all errors raised by mgvbp."""
 
+    def __str__(self) -> str:
+        return printable(Exception.__str__(self))  # not that of a KeyError, which is in quotes
+
 
 class InvalidInputError(MgvbpError, ValueError):
     """An argument has a shape, value or combination that cannot be used."""
@@ -80,8 +83,6 @@ class MissingDependencyError(MgvbpError, ImportError):
 class UnknownNameError(InvalidInputError, KeyError):
     """There is no parameter of this name; the message lists the names."""
 
-    __str__ = Exception.__str__  # a KeyError shows its message in quotes
-
 
 class MgvbpWarning(UserWarning):
     """Base class of all warnings issued by mgvbp."""
@@ -96,7 +97,7 @@ class ConvergenceWarning(MgvbpWarning):
 
 
 class ScaleWarning(MgvbpWarning):
-    """The numbers are very small or very large; the message has a factor to multiply them by."""
+    """The numbers are very small or very large, or prices in place of returns; the message says what to fit instead."""
 
 
 class CheckpointWarning(MgvbpWarning):
@@ -108,4 +109,17 @@ def warn_user(message: str, category: type[MgvbpWarning]) -> None:
     level = 2
     while str(sys._getframe(level - 1).f_globals.get("__name__")).partition(".")[0] == "mgvbp":
         level += 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(printable(message), category, stacklevel=level)
+
+
+def printable(text: str) -> str:
+    r"""``text`` for a terminal, which labels and cells of files must not give commands to.
+
+    Characters that cannot be printed, such as escapes, become �; line breaks stay.
+
+    Examples
+    --------
+    >>> printable("\x1b[31mreturns")
+    '�[31mreturns'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

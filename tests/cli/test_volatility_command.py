@@ -137,6 +137,7 @@ def test_prices(capsys, tmp_path):
         (["{file}", "--mean", "zero", "--lags", "2"], "mean='ar' goes with lags=1 or more"),
         (["--column", "r"], "--column and --prices go with a FILE"),
         (["--prices"], "--column and --prices go with a FILE"),
+        (["{file}", "--horizon", "1000000000"], "horizon must be at most 13,421 with so many paths"),
     ],
 )
 def test_errors_are_one_line_and_exit_with_one(file, capsys, tmp_path, arguments, message):
@@ -178,6 +179,16 @@ def test_advice_is_one_line(capsys, tmp_path):
     assert line.startswith("mgvbp: r has the variance ")
     assert "fit 100 * returns" in line
     assert out[0].startswith("ARCH(1, ")
+
+
+def test_a_file_gives_no_commands_to_the_terminal(capsys, tmp_path):
+    """Escapes in a heading or a cell would colour the screen, or worse."""
+    path, rows = tmp_path / "\x1b[2Jfile.csv", [f"{value}" for value in RETURNS / 100.0]
+    for lines in (["\x1b[31mr\x07", *rows], ["r", *rows, "\x1b]0;title\x07"], ["a,\x1b[31m", "x,y"]):
+        path.write_text("\n".join(lines))
+        run_ = run(capsys, str(path), "--model", "arch", "--horizon", "1")
+        assert run_[1] or run_[2]
+        assert not [c for text in (*run_[1], *run_[2]) for c in text if not c.isprintable()]
 
 
 def test_help_names_every_model_and_its_orders(capsys):

@@ -1,6 +1,7 @@
 """The rolling backtest: no look-ahead, the same numbers as single fits, and tests that see what is wrong."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -10,10 +11,11 @@ import pytest
 from scipy.stats import binom
 
 import mgvbp
+from common import case
 from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.volatility import EGARCH, FIGARCH, GARCH, HAR
 from mgvbp.volatility.backtest import TOL, backtest
-from mgvbp.volatility.coverage import christoffersen, kupiec
+from mgvbp.volatility.scores import christoffersen, kupiec
 from mgvbp.volatility.series import Series
 
 TRUE = {"mu": 0.05, "omega": 0.05, "alpha[1]": 0.1, "beta[1]": 0.85}
@@ -154,19 +156,16 @@ def test_the_tests_are_those_of_the_exceedances():
 # --- reports ------------------------------------------------------------------------------------------
 
 
-def test_the_frame_keeps_the_dates():
+def test_the_frame_keeps_the_dates_and_without_them_days_are_counted():
     frame = example().to_frame()
     assert frame.index.equals(returns().index[300:])
     np.testing.assert_array_equal(frame["return"], returns()[300:])
     np.testing.assert_array_equal(frame["var_5%"], example().var[:, 1])
     np.testing.assert_array_equal(frame["es_1%"], example().es[:, 0])
     np.testing.assert_array_equal(frame["exceeded_5%"], frame["return"] < -frame["var_5%"])
-
-
-def test_without_dates_days_are_counted():
-    found = backtest(GARCH(1, 1), returns().to_numpy(), start=300, refit=40, alpha=0.05)
-    np.testing.assert_array_equal(found.dates, np.arange(300, 400))
-    np.testing.assert_allclose(found.var[:, 0], example().var[:, 1], rtol=1e-13)
+    plain = backtest(GARCH(1, 1), returns().to_numpy(), start=300, refit=40, alpha=0.05)
+    np.testing.assert_array_equal(plain.dates, np.arange(300, 400))
+    np.testing.assert_allclose(plain.var[:, 0], example().var[:, 1], rtol=1e-13)
 
 
 def test_the_summary():
@@ -176,19 +175,13 @@ def test_the_summary():
         assert line.split()[:3] == [alpha, str(test.exceedances), f"{test.expected:.1f}"]
 
 
-@pytest.mark.parametrize("index", [None, "dates", "periods"])
-def test_the_plot_marks_the_exceedances(index):
-    dates = {None: None, "dates": returns().index, "periods": returns().index.to_period("D")}[index]
-    series = Series(returns().to_numpy(), dates)
-    b = module.Backtest(GARCH(1, 1), series, 300, ALPHA, *vars_of(example()))
-    figure = b.plot()
-    figure.canvas.draw()
-    marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
-    assert [len(line.get_xdata()) for line in marks] == list(example().exceedances.sum(axis=0)[::-1])
-
-
-def vars_of(b):
-    return b.var, b.es, b.log_scores, b.fits
+def test_the_plot_marks_the_exceedances():
+    b, dates = example(), returns().index
+    for index in (None, dates, dates.to_period("D")):
+        figure = replace(b, series=Series(returns().to_numpy(), index)).plot()
+        figure.canvas.draw()
+        marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+        assert [len(line.get_xdata()) for line in marks] == list(b.exceedances.sum(axis=0)[::-1])
 
 
 # --- arguments ----------------------------------------------------------------------------------------
@@ -213,9 +206,8 @@ def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
+def test_bad_arguments():
+    for arguments, error, message in (
         ({"start": 20}, InvalidInputError, "at least 30"),
         ({"start": 399}, InvalidInputError, "two more"),
         ({"refit": 0}, InvalidInputError, "at least 1"),
@@ -227,14 +219,7 @@ def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
         ({"alpha": "5%"}, InvalidTypeError, "number"),
         ({"alpha": [0.01, 0.05, 0.01]}, InvalidInputError, "different"),
         ({"alpha": [0.01, 0.01 + 1e-12]}, InvalidInputError, "different"),  # one name in the frame
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        backtest(GARCH(1, 1), returns(), **arguments)
-
-
-@pytest.mark.parametrize("model", [HAR(), "garch", GARCH], ids=repr)
-def test_what_is_no_volatility_model(model):
-    with pytest.raises(InvalidTypeError, match="such as GARCH"):
-        backtest(model, returns())
+        *[({"model": model}, InvalidTypeError, "such as GARCH") for model in (HAR(), "garch", GARCH)],
+    ):
+        with case(arguments), pytest.raises(error, match=message):
+            backtest(**{"model": GARCH(1, 1), "returns": returns(), **arguments})

@@ -11,12 +11,10 @@ import statsmodels.api as sm
 from arch.univariate import HARX
 from scipy.optimize import minimize
 
-from common import Optimum, assert_is_the_optimum, linear_bound
+from common import Optimum, assert_is_the_optimum, case, linear_bound
 from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, datasets
 from mgvbp.models.har import lagged_means
-from mgvbp.volatility.har import HAR
-from mgvbp.volatility.har_likelihood import onward
-from mgvbp.volatility.har_result import HARForecast
+from mgvbp.volatility.har import HAR, HARForecast, onward
 
 TRUE = {"intercept": 1.0, "daily": 0.4, "weekly": 0.3, "monthly": 0.2, "sigma": 1.5}
 NAMES = tuple(TRUE)
@@ -147,6 +145,14 @@ def test_an_update_is_a_fit_of_everything():
     assert second.ml.params == pytest.approx(fitted().ml.params)
     assert second.likelihood.n_obs == 200
     assert second.conditional_volatility.index.equals(realised().index[22:])
+    whole = HAR().likelihood(realised())
+    assert second.log_likelihood == pytest.approx(whole(second.posterior.mean[None])[0], rel=1e-12)
+    assert second.aic == pytest.approx(fitted().aic)
+    heading = second.summary().splitlines()[1]
+    assert heading.startswith(
+        "rv: 200 new of 578 days, 2015-01-01 to 2017-04-19; the lower bound is that of the new"
+    )
+    assert "new" not in fitted().summary()
 
 
 # --- paths --------------------------------------------------------------------------------------------
@@ -234,8 +240,6 @@ def test_the_forecast_tells_its_quantiles():
     assert list(frame) == ["mean", "10%", "90%"]
     assert list(frame.index) == [1, 2, 3, 4, 5]
     np.testing.assert_array_equal(frame["mean"], ahead.volatility.mean(axis=1))
-    with pytest.raises(InvalidInputError, match="between 0 and 1"):
-        HARForecast(np.ones((1, 1))).quantile(1.0)
 
 
 # --- reports and bad input ----------------------------------------------------------------------------
@@ -248,57 +252,37 @@ def test_the_summary():
     assert float(lines[7].split()[5]) == pytest.approx(fitted().ml.params["daily"], rel=1e-3)
 
 
-@pytest.mark.parametrize("days", [52, 600])
-def test_the_plot(days):
-    result = HAR().fit(realised()[:days])
-    figure = result.plot(horizon=7)
-    figure.canvas.draw()
-    past, future = figure.axes
-    np.testing.assert_array_equal(past.lines[1].get_ydata(), result.conditional_volatility)
-    np.testing.assert_array_equal(future.lines[1].get_ydata(), result.forecast(7).mean)
-
-
-@pytest.mark.parametrize(
-    ("series", "error", "message"),
-    [
-        (np.ones(51), InvalidInputError, "51 values; this model needs at least 52"),
-        (np.ones(100), InvalidInputError, "constant"),
-        (np.append(np.arange(99.0), np.nan), InvalidInputError, "missing"),
-        (np.arange(200.0).reshape(2, 100), InvalidInputError, "one series"),
-        (["a"] * 100, InvalidTypeError, "numbers"),
-    ],
-)
-def test_bad_series(series, error, message):
-    with pytest.raises(error, match=message):
-        HAR().fit(series)
+def test_the_plot():
+    for result in (HAR().fit(realised()[:52]), fitted()):
+        figure = result.plot(horizon=7)
+        figure.canvas.draw()
+        past, future = figure.axes
+        np.testing.assert_array_equal(past.lines[1].get_ydata(), result.conditional_volatility)
+        np.testing.assert_array_equal(future.lines[1].get_ydata(), result.forecast(7).mean)
 
 
 def test_bad_arguments():
-    with pytest.raises(InvalidInputError, match="convention"):
-        HAR(convention="corsi")
-    with pytest.raises(InvalidInputError, match="below 1"):
-        HAR().simulate({**TRUE, "daily": 0.6}, 10)
-    with pytest.raises(InvalidInputError, match="level"):
-        fitted().volatility_band(95)
-    with pytest.raises(InvalidInputError, match="not after"):
-        fitted().update(realised()[-5:])
-    with pytest.raises(InvalidTypeError, match="level must be a number"):
-        fitted().volatility_band("a")
-    with pytest.raises(InvalidInputError, match="level must be between"):
-        fitted().volatility_band([0.5, 0.9])
-    with pytest.raises(
-        InvalidInputError, match="the new days of realised volatility has 1 values that are missing"
+    value, kind, fit = InvalidInputError, InvalidTypeError, HAR().fit
+    for call, error, message in (
+        (lambda: fit(np.ones(51)), value, "51 values; this model needs at least 52"),
+        (lambda: fit(np.ones(100)), value, "constant"),
+        (lambda: fit(np.append(np.arange(99.0), np.nan)), value, "missing"),
+        (lambda: fit(np.arange(200.0).reshape(2, 100)), value, "one series"),
+        (lambda: fit(["a"] * 100), kind, "numbers"),
+        (lambda: fit(1e200 * realised()), value, "too large to be squared"),
+        (lambda: HAR(convention="corsi"), value, "convention"),
+        (lambda: HAR().simulate({**TRUE, "daily": 0.6}, 10), value, "below 1"),
+        (lambda: fitted().volatility_band(95), value, "level"),
+        (lambda: fitted().volatility_band("a"), kind, "level must be a number"),
+        (lambda: fitted().volatility_band([0.5, 0.9]), value, "level must be between"),
+        (lambda: fitted().update(realised()[-5:]), value, "not after"),
+        (
+            lambda: fitted().update([np.nan]),
+            value,
+            "the new days of realised volatility has 1 values that are missing",
+        ),
+        (lambda: fitted().forecast(10**9), value, "horizon must be at most"),
+        (lambda: HARForecast(np.ones((1, 1))).quantile(1.0), value, "between 0 and 1"),
     ):
-        fitted().update([np.nan])
-
-
-def test_after_an_update_likelihood_and_criteria_are_those_of_all_days():
-    result = HAR().fit(realised()[:580]).update(realised()[580:])
-    whole = HAR().likelihood(realised())
-    assert result.log_likelihood == pytest.approx(whole(result.posterior.mean[None])[0], rel=1e-12)
-    assert result.aic == pytest.approx(fitted().aic)
-    heading = result.summary().splitlines()[1]
-    assert heading.startswith(
-        "rv: 20 new of 578 days, 2015-01-01 to 2017-04-19; the lower bound is that of the new"
-    )
-    assert "new" not in fitted().summary()
+        with case(message), pytest.raises(error, match=message):
+            call()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from matplotlib import dates, rcParams
 from matplotlib.figure import Figure
 from scipy import stats
 
+from common import case
 from mgvbp import InvalidInputError, InvalidTypeError, MissingDependencyError
 from mgvbp.volatility import GARCH, GJR, Likelihood
 from mgvbp.volatility.plots import (
@@ -166,53 +168,48 @@ def test_one_page_has_it_all(result):
 # --- days and scales ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("index", "drawn"),
-    [
-        (DAYS.tz_localize("America/New_York"), DAYS),
-        (DAYS.to_period("D"), DAYS),
-        (pd.RangeIndex(7, 507), np.arange(7, 507)),
-        (pd.Index([f"day {i}" for i in range(500)]), np.arange(500)),
-    ],
-    ids=["time zone", "periods", "numbers", "words"],
-)
-def test_kinds_of_days(dated, index, drawn):
-    series = Series(dated.returns.values, index, "index")
-    ax = plot_volatility(dataclasses.replace(dated, likelihood=Likelihood(dated.model, series)))
-    expected = dates.date2num(drawn.to_numpy()) if drawn is DAYS else drawn
-    np.testing.assert_array_equal(line(ax)[0], expected)
-    assert isinstance(ax.xaxis.get_major_formatter(), dates.ConciseDateFormatter) == (drawn is DAYS)
+def test_kinds_of_days(dated):
+    words, numbers = pd.Index([f"day {i}" for i in range(500)]), pd.RangeIndex(7, 507)
+    zoned, periods = DAYS.tz_localize("America/New_York"), DAYS.to_period("D")
+    for index, drawn in (
+        (zoned, DAYS),
+        (periods, DAYS),
+        (numbers, np.arange(7, 507)),
+        (words, np.arange(500)),
+    ):
+        series = Series(dated.returns.values, index, "index")
+        ax = plot_volatility(dataclasses.replace(dated, likelihood=Likelihood(dated.model, series)))
+        expected = dates.date2num(drawn.to_numpy()) if drawn is DAYS else drawn
+        np.testing.assert_array_equal(line(ax)[0], expected)
+        assert isinstance(ax.xaxis.get_major_formatter(), dates.ConciseDateFormatter) == (drawn is DAYS)
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.02, 0.3, 1.0, 3.0])
-@pytest.mark.parametrize("unit", [0.013, 1.0, 170.0])
-def test_the_scale_of_volatilities_has_ticks(plain, spread, unit):
+def test_the_scale_of_volatilities_has_ticks(plain):
     """However wide it is; ``spread`` is in units of e."""
-    wave = unit * np.exp(spread * np.sin(np.arange(499)) + 0.01 * np.cos(np.arange(499)))
-    variance = np.repeat(wave[:, None] ** 2, 3, axis=1)
-    shown = dataclasses.replace(plain)
-    shown.__dict__["paths"] = dataclasses.replace(plain.paths, variance=variance)
-    ax = plot_volatility(shown)
-    low, high = ax.get_ylim()
-    ticks = [tick for tick in ax.get_yticks() if low <= tick <= high]
-    assert 2 <= len(ticks) <= 12
-    labels = [ax.yaxis.get_major_formatter()(tick) for tick in ticks]
-    assert len(set(labels)) == len(ticks)
+    day = np.arange(499)
+    for spread, unit in product((0.0, 0.02, 0.3, 1.0, 3.0), (0.013, 1.0, 170.0)):
+        wave = unit * np.exp(spread * np.sin(day) + 0.01 * np.cos(day))
+        shown = dataclasses.replace(plain)
+        variance = np.repeat(wave[:, None] ** 2, 3, axis=1)
+        shown.__dict__["paths"] = dataclasses.replace(plain.paths, variance=variance)
+        ax = plot_volatility(shown)
+        low, high = ax.get_ylim()
+        ticks = [tick for tick in ax.get_yticks() if low <= tick <= high]
+        with case(spread, unit):
+            assert 2 <= len(ticks) <= 12
+            assert len({ax.yaxis.get_major_formatter()(tick) for tick in ticks}) == len(ticks)
 
 
 # --- axes and state -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("plot", [plot_returns, plot_volatility, plot_forecast, plot_residuals])
-def test_on_axes_that_are_given(dated, plot):
-    given = Figure().subplots()
-    assert plot(dated, given) is given
-    assert given.lines
-    with pytest.raises(InvalidTypeError, match="ax must be matplotlib axes"):
-        plot(dated, Figure())
-
-
-def test_parameters_need_one_axes_each(dated):
+def test_on_axes_that_are_given(dated):
+    for plot in (plot_returns, plot_volatility, plot_forecast, plot_residuals):
+        given = Figure().subplots()
+        assert plot(dated, given) is given
+        assert given.lines
+        with case(plot), pytest.raises(InvalidTypeError, match="ax must be matplotlib axes"):
+            plot(dated, Figure())
     axes = list(Figure().subplots(2, 3).flat)
     assert plot_parameters(dated, axes) == axes
     with pytest.raises(InvalidInputError, match="axes must be 6, one for each panel; got 5"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common import case
 from mgvbp import InvalidInputError, MissingDependencyError
 from mgvbp.volatility.reading import default_returns, read_returns
 
@@ -62,48 +63,39 @@ def test_prices_become_log_returns(tmp_path):
     assert read_returns(path, "Close", prices=True).eq(0.0).all()
 
 
-@pytest.mark.parametrize(
-    ("heading", "prices", "chosen"),
-    [
+def test_columns_are_known_by_their_names(tmp_path):
+    for heading, prices, chosen in (
         ("date,volume,RET", False, "RET"),
         ("date,Log_Returns,close", False, "Log_Returns"),
         ("date,close,r", True, "close"),
         ("date,price,close", True, "close"),
         ("date,adj. close,close", True, "adj. close"),
-    ],
-)
-def test_columns_are_known_by_their_names(tmp_path, heading, prices, chosen):
-    path = write(tmp_path, f"{heading}\n2024-01-01,1,2\n2024-01-02,3,0.5\n2024-01-03,7,9\n")
-    assert read_returns(path, prices=prices).name == chosen
+    ):
+        path = write(tmp_path, f"{heading}\n2024-01-01,1,2\n2024-01-02,3,0.5\n2024-01-03,7,9\n")
+        with case(heading):
+            assert read_returns(path, prices=prices).name == chosen
 
 
-def test_a_file_without_headings(tmp_path):
-    path = write(tmp_path, "2024-01-01,1,0.5\n2024-01-02,2,-1.5\n")
-    assert read_returns(path, "3").tolist() == [0.5, -1.5]
-    assert read_returns(write(tmp_path, "1\n-2\n3")).tolist() == [1.0, -2.0, 3.0]
+def test_files_as_they_come(tmp_path):
+    for content, column, expected in (
+        ("2024-01-01,1,0.5\n2024-01-02,2,-1.5\n", "3", [0.5, -1.5]),  # no heading
+        ("1\n-2\n3", None, [1, -2, 3]),
+        ("date,r,,\n2024-01-01,1,,\n2024-01-02,-1,,\n", None, [1, -1]),  # columns without one
+        (",r\n2024-01-01,1\n2024-01-02,-1\n", None, [1, -1]),  # as pandas writes an index
+        ("date,r\n2024-01-01,1,\n2024-01-02,-1,,\n", None, [1, -1]),  # separators at the end
+        ("date,r\n2024-01-01,1\n2024-01-02,-1\n\nSource: us\n", None, [1, -1]),  # a remark below
+    ):
+        with case(content):
+            assert read_returns(write(tmp_path, content), column).tolist() == expected
 
 
-def test_day_and_month_are_told_apart_where_a_day_is_above_12(tmp_path):
+def test_dates_as_they_come(tmp_path):
+    """Day and month are told apart where a day is above 12; eight digits are a date in front, a number elsewhere."""
     american = read_returns(write(tmp_path, "date,r\n01/02/2020,1\n01/13/2020,-1\n"))
     european = read_returns(write(tmp_path, "date,r\n01/02/2020,1\n13/02/2020,-1\n"))
     assert american.index[0] == pd.Timestamp(2020, 1, 2)
     assert european.index[0] == pd.Timestamp(2020, 2, 1)
-
-
-def test_headings_may_be_left_out_of_several_columns(tmp_path):
-    assert read_returns(write(tmp_path, "date,r,,\n2024-01-01,1,,\n2024-01-02,-1,,\n")).tolist() == [1, -1]
-
-
-def test_eight_digits_are_a_date_in_front_and_a_number_elsewhere(tmp_path):
-    series = read_returns(write(tmp_path, "r,volume\n-1,20141230\n1,20141231\n"))
-    assert list(series.index) == [0, 1]
-
-
-def test_a_remark_below_the_table_is_left_out(tmp_path):
-    assert read_returns(write(tmp_path, "date,r\n2024-01-01,1\n2024-01-02,-1\n\nSource: us\n")).tolist() == [
-        1,
-        -1,
-    ]
+    assert list(read_returns(write(tmp_path, "r,volume\n-1,20141230\n1,20141231\n")).index) == [0, 1]
 
 
 def test_default_returns_are_those_of_arch():
@@ -158,10 +150,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
-def test_bad_files(tmp_path, content, message):
-    with pytest.raises(InvalidInputError, match=message):
-        read_returns(write(tmp_path, content))
+def test_bad_files(tmp_path):
+    for name, (content, message) in BAD.items():
+        with case(name), pytest.raises(InvalidInputError, match=message):
+            read_returns(write(tmp_path, content))
 
 
 def test_bad_arguments(tmp_path):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import mgvbp
+from common import case
 from mgvbp import InvalidInputError, InvalidTypeError, MissingDependencyError
 from mgvbp.volatility import GARCH, VolatilityResult
 from mgvbp.volatility.report import parameter_table, risk_table, volatility_table, write_report
@@ -86,9 +87,6 @@ def test_risk(report, result):
         assert row["value_at_risk"] == result.var(float(alpha), int(days), rng=7)
         assert row["expected_shortfall"] == result.expected_shortfall(float(alpha), int(days), rng=7)
         assert row["expected_shortfall"] > row["value_at_risk"] > 0.0
-
-
-def test_risk_over_one_day_alone(result):
     assert risk_table(result, horizon=1, alphas=[0.05])["days"].tolist() == [1]
 
 
@@ -160,23 +158,19 @@ def test_a_file_is_no_directory(result, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_bad_arguments_and_missing_packages_leave_nothing_behind(result, tmp_path, monkeypatch):
+    for options, error, message in (
         ({"horizon": 0}, InvalidInputError, "horizon must be at least 1"),
         ({"horizon": "10"}, InvalidTypeError, "horizon must be an integer"),
+        ({"horizon": 10**9}, InvalidInputError, "horizon must be at most"),
         ({"alphas": (0.01, 0.7)}, InvalidInputError, "alpha must be between 0 and 0.5"),
-    ],
-)
-def test_bad_arguments_leave_nothing_behind(result, tmp_path, options, error, message):
-    with pytest.raises(error, match=message):
-        write_report(result, tmp_path / "report", **options)
-    assert not (tmp_path / "report").exists()
-
-
-@pytest.mark.parametrize("module", ["pandas", "matplotlib"])
-def test_missing_packages_leave_nothing_behind(result, tmp_path, monkeypatch, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=rf"package {module}: pip install 'mgvbp\[volatility\]'"):
-        write_report(result, tmp_path / "report")
+    ):
+        with case(options), pytest.raises(error, match=message):
+            write_report(result, tmp_path / "report", **options)
+    for module in ("pandas", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
+        message = rf"package {module}: pip install 'mgvbp\[volatility\]'"
+        with case(module), pytest.raises(MissingDependencyError, match=message):
+            write_report(result, tmp_path / "report")
+        monkeypatch.undo()
     assert not (tmp_path / "report").exists()

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, t
 
+from common import case
 from mgvbp import InvalidInputError
-from mgvbp.volatility.figarch_simulation import figarch_series, figarch_weights, simulate_figarch
+from mgvbp.volatility import GARCH as Model
 from mgvbp.volatility.simulation import (
     BURN_IN,
     egarch_series,
+    figarch_series,
+    figarch_weights,
     garch_series,
     simulate_egarch,
+    simulate_figarch,
     simulate_garch,
     standard_shocks,
 )
@@ -78,21 +82,14 @@ def figarch_column(orders, coefficients):
 # --- the same shocks give the paths of arch -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("orders", GARCH)
-def test_garch_paths_are_those_of_arch(orders):
-    p, o, q = orders
-    result = at(GARCH[orders], "GARCH", p=p, o=o, q=q)
+@pytest.mark.parametrize(
+    ("kind", "orders"), [("GARCH", orders) for orders in GARCH] + [("EGARCH", orders) for orders in EGARCH]
+)
+def test_paths_are_those_of_arch(kind, orders):
+    simulate, cases = {"GARCH": (simulate_garch, GARCH), "EGARCH": (simulate_egarch, EGARCH)}[kind]
+    result = at(cases[orders], kind, **dict(zip("poq", orders, strict=True)))
     shocks = standard_shocks(H, S, rng=0)
-    paths = simulate_garch(orders, column(GARCH[orders]), *past_of(result), shocks)
-    np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
-
-
-@pytest.mark.parametrize("orders", EGARCH)
-def test_egarch_paths_are_those_of_arch(orders):
-    p, o, q = orders
-    result = at(EGARCH[orders], "EGARCH", p=p, o=o, q=q)
-    shocks = standard_shocks(H, S, rng=1)
-    paths = simulate_egarch(orders, column(EGARCH[orders]), *past_of(result), shocks)
+    paths = simulate(orders, column(cases[orders]), *past_of(result), shocks)
     np.testing.assert_allclose(paths, their_paths(result, shocks), rtol=1e-12)
 
 
@@ -135,15 +132,8 @@ def test_figarch_without_memory_is_arch():
 
 
 def garch_draws(n=S):
-    rng = np.random.default_rng(6)
-    return np.array(
-        [
-            rng.uniform(0.01, 0.1, n),
-            rng.uniform(0.0, 0.1, n),
-            rng.uniform(0, 0.1, n),
-            rng.uniform(0.5, 0.8, n),
-        ]
-    )
+    low, high = np.array([[0.01, 0.0, 0.0, 0.5], [0.1, 0.1, 0.1, 0.8]])[..., None]
+    return np.random.default_rng(6).uniform(low, high, (4, n))
 
 
 def simulated(kind, coefficients, e, v, shocks):
@@ -182,84 +172,58 @@ def test_what_explodes_stays_alone_and_quiet(kind):
 # --- shocks -------------------------------------------------------------------------------------------
 
 
-def test_shocks_are_student_t_of_variance_one():
-    """Kolmogorov–Smirnov at level 0.001 for each of two columns of different ν."""
+def test_shocks_have_variance_one_and_are_reproducible():
+    """Kolmogorov–Smirnov at level 0.001 for normal ones, and for two columns of different ν."""
+    normal = standard_shocks(100, 200, rng=12)
+    assert kstest(normal.ravel(), "norm").pvalue > 1e-3
+    np.testing.assert_array_equal(normal, standard_shocks(100, 200, rng=12))
     nu = np.array([2.5, 12.0])
-    shocks = standard_shocks(20_000, 2, nu, rng=11)
-    for z, df in zip(shocks.T, nu, strict=True):
-        scale = np.sqrt((df - 2) / df)
-        assert kstest(z, t(df, scale=scale).cdf).pvalue > 1e-3
+    for z, df in zip(standard_shocks(20_000, 2, nu, rng=11).T, nu, strict=True):
+        assert kstest(z, t(df, scale=np.sqrt((df - 2) / df)).cdf).pvalue > 1e-3
         assert kstest(z, t(df).cdf).pvalue < 1e-3  # it is the scale that is tested
-    assert t(12.0, scale=np.sqrt(10 / 12)).var() == pytest.approx(1.0)
-
-
-def test_shocks_are_normal_and_reproducible():
-    shocks = standard_shocks(100, 200, rng=12)
-    assert kstest(shocks.ravel(), "norm").pvalue > 1e-3
-    np.testing.assert_array_equal(shocks, standard_shocks(100, 200, rng=12))
 
 
 # --- whole series -------------------------------------------------------------------------------------
 
 
-def test_a_garch_series_has_the_unconditional_variance_from_the_first_day():
-    """100,000 paths of 30 days, whose fourth moments are finite; each mean at the level 0.001/30."""
-    n, coefficients = 100_000, column([0.1, 0.05, 0.1, 0.7])
-    h, e = garch_series((1, 1, 1), coefficients, standard_shocks(30, n, rng=13), burn_in=0)
-    assert h.shape == e.shape == (30, n)
-    np.testing.assert_allclose(h[0], 0.5, rtol=1e-12)
-    assert np.abs((h[1:].mean(axis=1) - 0.5) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
-    assert np.abs((e.var(axis=1) - 0.5) / ((e**2).std(axis=1) / np.sqrt(n))).max() < 4.15
+def test_a_series_has_its_unconditional_mean_from_the_first_day():
+    """Of the variance, or of its logarithm: 30 days, whose moments are finite; each mean at the level 0.001/30."""
+    long = column([0.1, 0.3, 0.1])
+    level = 0.1 / (1.0 - np.sum(list(figarch_weights((0, 1), long, 30))))
+    cases = {
+        "garch": (0.5, 100_000, lambda z: garch_series((1, 1, 1), column([0.1, 0.05, 0.1, 0.7]), z)),
+        "figarch": (level, 20_000, lambda z: figarch_series((0, 1), long, z, 30)),
+        "egarch": (-0.5, 20_000, lambda z: egarch_series((1, 1, 1), column([-0.05, 0.2, -0.1, 0.9]), z)),
+    }
+    for kind, (expected, n, series) in cases.items():
+        shocks = standard_shocks(30, n, rng=13)
+        h, e = series(shocks)
+        np.testing.assert_allclose(e, np.sqrt(h) * shocks, rtol=1e-12)
+        x = np.log(h) if kind == "egarch" else h
+        with case(kind):
+            np.testing.assert_allclose(x[0], expected, rtol=1e-12)
+            error = x[1:].std(axis=1) / np.sqrt(n)
+            assert np.abs((x[1:].mean(axis=1) - expected) / error).max() < 4.15
 
 
-def test_a_figarch_series_has_the_unconditional_variance_from_the_first_day():
-    n, coefficients = 20_000, column([0.1, 0.3, 0.1])
-    level = 0.1 / (1.0 - np.sum(list(figarch_weights((0, 1), coefficients, 30))))
-    h, _ = figarch_series((0, 1), coefficients, standard_shocks(25, n, rng=14), burn_in=0, truncation=30)
-    np.testing.assert_allclose(h[0], level, rtol=1e-12)
-    assert np.abs((h[1:].mean(axis=1) - level) / (h[1:].std(axis=1) / np.sqrt(n))).max() < 4.15
-
-
-def test_an_egarch_series_has_the_unconditional_mean_of_its_logarithm():
-    n, coefficients = 20_000, column([-0.05, 0.2, -0.1, 0.9])
-    h, e = egarch_series((1, 1, 1), coefficients, standard_shocks(25, n, rng=15), burn_in=0)
-    log_h = np.log(h[1:])
-    np.testing.assert_allclose(np.log(h[0]), -0.5, rtol=1e-12)
-    assert np.abs((log_h.mean(axis=1) + 0.5) / (log_h.std(axis=1) / np.sqrt(n))).max() < 4.15
-    assert np.all(np.abs(e) / np.sqrt(h) < 6.0)
-
-
-def test_the_burn_in_is_dropped():
-    coefficients, shocks = garch_draws(), standard_shocks(BURN_IN + 5, S, rng=16)
-    for series, orders in [(garch_series, (1, 1, 1)), (egarch_series, (1, 1, 1)), (figarch_series, (1, 1))]:
-        whole = series(orders, coefficients, shocks, burn_in=0)
-        np.testing.assert_array_equal(series(orders, coefficients, shocks), [a[BURN_IN:] for a in whole])
+def test_the_model_drops_the_burn_in():
+    values = {"omega": 0.05, "alpha[1]": 0.1, "beta[1]": 0.85}
+    _, whole = garch_series((1, 0, 1), column(list(values.values())), standard_shocks(BURN_IN + 5, 1, rng=16))
+    found = Model(1, 1, mean="zero").simulate(values, 5, rng=16)
+    np.testing.assert_allclose(found, whole[BURN_IN:, 0], rtol=1e-12)
 
 
 def test_a_series_goes_on_as_the_recursion_does():
     orders, coefficients, shocks = (2, 2, 1), column(GARCH[(2, 2, 1)]), standard_shocks(40, S, rng=17)
-    h, e = garch_series(orders, coefficients, shocks, burn_in=0)
+    h, e = garch_series(orders, coefficients, shocks)
     later = simulate_garch(orders, coefficients, e[:15], h[:15], shocks[15:])
     np.testing.assert_allclose(later, [h[15:], e[15:]], rtol=1e-13)
 
 
-# --- bad input ----------------------------------------------------------------------------------------
-
-
-def test_bad_input_is_told():
-    e, z = np.ones((1, S)), np.ones((H, S))
-    with pytest.raises(InvalidInputError, match="4 coefficients"):
-        simulate_garch((1, 1, 1), np.ones((3, S)), e, e, z)
-    with pytest.raises(InvalidInputError, match="need 2 days"):
-        simulate_egarch((1, 0, 2), np.ones((4, S)), e, e, z)
-    with pytest.raises(InvalidInputError, match="have 3 rows"):
-        simulate_figarch((0, 1), np.ones((2, S)), e, 1.0, z)
-    with pytest.raises(InvalidInputError, match="less than 1"):
-        garch_series((1, 0, 1), column([0.1, 0.3, 0.7]), z, burn_in=0)
-    with pytest.raises(InvalidInputError, match="no day is left"):
-        garch_series((1, 0, 1), column([0.1, 0.1, 0.7]), z)
-    with pytest.raises(InvalidInputError, match="no day is left"):
-        figarch_series((0, 0), column([0.1, 0.4]), z)
-    for nu in ([2.0], [5.0, 6.0], 5.0):
-        with pytest.raises(InvalidInputError, match="above 2"):
-            standard_shocks(H, S, np.array(nu))
+def test_a_series_needs_a_mean_variance():
+    for series, orders, coefficients in [
+        (garch_series, (1, 0, 1), [0.1, 0.3, 0.7]),
+        (egarch_series, (1, 0, 1), [0.1, 0.3, 1.0]),
+    ]:
+        with pytest.raises(InvalidInputError, match="less than 1"):
+            series(orders, column(coefficients), np.ones((H, S)))

@@ -32,6 +32,8 @@ COLOURS = {
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 """Settings of matplotlib that have the colour of the text."""
 
+from mgvbp.errors import printable
+
 
 class Html(str):
     """Text that is HTML already."""
@@ -64,9 +66,7 @@ def html_page(title: str, body: Iterable[Html]) -> str:
 def text(value: str, kind: str = "") -> Html:
     """Text as HTML, of a ``kind`` that the style sheet knows; characters that cannot be displayed are replaced."""
     if not isinstance(value, Html):
-        value = escape(
-            "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
-        )
+        value = escape(printable(value))
     return Html(f'<span class="{kind}">{value}</span>' if kind else value)
 
 

@@ -6,17 +6,15 @@ a fit returns; `filters` has the compiled recursions for the conditional varianc
 
 from mgvbp.volatility.backtest import Backtest, backtest
 from mgvbp.volatility.comparison import Comparison, compare
-from mgvbp.volatility.coverage import christoffersen, kupiec
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.forecast import Forecast
-from mgvbp.volatility.har import HAR
-from mgvbp.volatility.har_result import HARForecast, HARResult
+from mgvbp.volatility.har import HAR, HARForecast, HARResult
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import VolatilityModel
 from mgvbp.volatility.reading import default_returns, read_returns
 from mgvbp.volatility.report import risk_table, write_report
 from mgvbp.volatility.result import VolatilityResult
-from mgvbp.volatility.scores import mse, qlike
+from mgvbp.volatility.scores import christoffersen, kupiec, mse, qlike
 
 __all__ = [
     "ARCH",

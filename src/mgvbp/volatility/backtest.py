@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.core import Array, as_floats, as_key, one_of, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError
-from mgvbp.plots.canvas import private_figure
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
+from mgvbp.plots.canvas import finished, private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
-from mgvbp.volatility.coverage import Christoffersen, Kupiec, christoffersen, kupiec
 from mgvbp.volatility.forecast import checked_level
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
 from mgvbp.volatility.risk import mixture_log_density, mixture_quantile, mixture_tail_mean
-from mgvbp.volatility.series import Series, advise_on_scale, day_name
+from mgvbp.volatility.scores import Christoffersen, Kupiec, christoffersen, kupiec
+from mgvbp.volatility.series import Series, advise, day_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,9 +71,7 @@ class Backtest:
     @property
     def dates(self) -> Any:
         """The days that were forecast: dates if the returns had them, else numbers."""
-        if self.series.index is not None:
-            return self.series.index[self.start :]
-        return np.arange(self.start, len(self.series))
+        return self.series.days(self.start)
 
     @property
     def exceedances(self) -> NDArray[np.bool_]:
@@ -117,7 +115,7 @@ class Backtest:
                 f"{clustered.independence_p_value:>13.3f}{clustered.conditional_p_value:>10.3f}"
                 f"{beyond[0]:>11}{beyond[1]:>10}"
             )
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def to_frame(self) -> Any:
         """A pandas frame with one row a day: return, log score and VaR, ES and exceedance of each alpha."""
@@ -143,11 +141,9 @@ class Backtest:
             )
             axes.plot(days[hits], self.returns[hits], "o", color=line.get_color(), markersize=4.0)
         axes.axhline(0.0, color="0.3", linewidth=0.5)
-        axes.set_title(repr(self.model), fontsize=10, loc="left")
         axes.set_ylabel(self.series.name)
         axes.margins(x=0.01)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        finished(axes, repr(self.model), frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0))
         return figure
 
     def __repr__(self) -> str:
@@ -217,7 +213,7 @@ def backtest(
     probabilities = tuple(checked_level(level) for level in levels.tolist())
     if len(set(map(percent, probabilities))) < len(probabilities):
         raise InvalidInputError(f"alpha must be different probabilities; got {alpha!r}")
-    advise_on_scale(series)
+    advise(series)
     days, seed = range(first, len(series), every), as_key(rng)[0]
     parts, doubtful, evaluations = [], 0, 0
     with warnings.catch_warnings(), progress_bar(progress, len(days)) as report:
@@ -263,9 +259,7 @@ def forecasts(
 ) -> tuple[Array, Array, Array]:
     """Value at risk (n, A), expected shortfall (n, A) and log scores (n,) of the n returns not ``known``."""
     likelihood = Likelihood(result.model, Series(returns), known)
-    paths = likelihood.paths(result.posterior.sample(DRAWS, seed))
-    ahead = slice(likelihood.first, -1)
-    mixture = paths.mean[ahead], np.sqrt(paths.variance[ahead]), paths.nu
+    mixture = likelihood.predictive(result.posterior.sample(DRAWS, seed))
     return (
         -mixture_quantile(alpha[:, None], *mixture).T,
         -mixture_tail_mean(alpha[:, None], *mixture).T,

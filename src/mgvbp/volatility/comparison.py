@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core import Array, as_floats, as_key, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MgvbpError
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MgvbpError, printable
 from mgvbp.problem import log_prior
 from mgvbp.run import progress_bar
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
-from mgvbp.volatility.scores import leave_one_out, log_scores, mse, qlike
-from mgvbp.volatility.series import Series, advise_on_scale
+from mgvbp.volatility.risk import mixture_log_density
+from mgvbp.volatility.scores import leave_one_out, mse, qlike
+from mgvbp.volatility.series import Series, advise
 
 FAILURES = (MgvbpError, ArithmeticError, np.linalg.LinAlgError)
 """What a model may raise where it does not suit the data; anything else is a defect, and is raised."""
@@ -110,7 +111,7 @@ class Comparison:
             for cells in table
         ]
         lines += [f"{name} failed: {row.failure}" for name, row in self.rows.items() if row.failure]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def ladder() -> list[VolatilityModel]:
@@ -174,7 +175,7 @@ def compare(
             f"{len(series)} returns without a holdout of {held} and {lags} lags leave {max(days, 0)} to fit; at "
             f"least {LEAST} are needed"
         )
-    advise_on_scale(series)
+    advise(series)
     realised = None if proxy is None else checked_proxy(proxy, series, held or days)
     seed = as_key(rng)[0]
 
@@ -219,7 +220,8 @@ def evaluated(
     weights = result.likelihood(theta) + log_prior(result.prior, theta) - posterior.log_density(theta)
     loo = leave_one_out(result.likelihood.pointwise(theta), weights)
     ahead = Likelihood(model, series, known) if holdout else result.likelihood
-    h = ahead.paths(theta).variance[ahead.first : -1].mean(axis=1)
+    mean, sd, nu = ahead.predictive(theta)
+    h = (sd**2).mean(axis=1)
     x = None if proxy is None else proxy[-len(h) :]
     row = Row(
         lower_bound=posterior.lower_bound,
@@ -232,7 +234,7 @@ def evaluated(
         log_likelihood=ml.log_likelihood,
         aic=ml.aic,
         bic=ml.bic,
-        log_score=float(log_scores(ahead, theta).sum()) if holdout else None,
+        log_score=float(mixture_log_density(ahead.y, mean, sd, nu).sum()) if holdout else None,
         mse=None if x is None else mse(x, h),
         qlike=None if x is None else qlike(x, h),
         converged=posterior.converged,

@@ -10,12 +10,18 @@ from typing import Any
 from mgvbp.core import Array
 from mgvbp.problem import Key
 from mgvbp.transforms import FigarchRegion, GarchRegion, Positive, Real, Transform
-from mgvbp.volatility.figarch_simulation import figarch_series, simulate_figarch
-from mgvbp.volatility.filters import EgarchFilter, FigarchFilter, GarchFilter, StartUp
-from mgvbp.volatility.filters.orders import MOST_LAGS
-from mgvbp.volatility.likelihood import Paths
+from mgvbp.volatility.filters import MOST_LAGS, EgarchFilter, FigarchFilter, GarchFilter
+from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.model import VolatilityModel
-from mgvbp.volatility.simulation import Future, egarch_series, garch_series, simulate_egarch, simulate_garch
+from mgvbp.volatility.simulation import (
+    Future,
+    egarch_series,
+    figarch_series,
+    garch_series,
+    simulate_egarch,
+    simulate_figarch,
+    simulate_garch,
+)
 
 TRUNCATION = 1000
 """Past days in the sum of FIGARCH: as many as in `arch` and in the authors' programs."""
@@ -24,31 +30,33 @@ TRUNCATION = 1000
 class LaggedModel(VolatilityModel):
     """What `GJR` and `EGARCH` share: the parameters ω, α, γ and β, with up to two lags of the last three."""
 
+    filter: GarchFilter | EgarchFilter
     _filter: type[GarchFilter | EgarchFilter]
     _simulate: Callable[..., Future]
     """Continues a series for given shocks."""
     _series: Callable[..., Future]
     """Starts a series of its own for given shocks."""
 
-    def _build(self, p: int, o: int, q: int, options: dict[str, Any]) -> None:
+    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
+        self.orders = (p, o, q)
         self.filter = self._filter(p, o, q)
-        self._lags = (p, o, q)
-        orders = {"alpha": p, "gamma": o, "beta": q}
-        lags = (f"{name}[{i}]" for name, order in orders.items() for i in range(1, order + 1))
-        self.names = ("omega", *lags)
+        kinds = zip(("alpha", "gamma", "beta"), self.filter.orders, strict=True)
+        self.names = ("omega", *(f"{name}[{i}]" for name, order in kinds for i in range(1, order + 1)))
         super().__init__(**options)
 
     def _guess(self, omega: float, *totals: float) -> dict[str, float]:
         """ω, and the sums of the α, γ and β, each of which is divided equally among the lags."""
-        sizes = [[total / max(lags, 1)] * lags for total, lags in zip(totals, self._lags, strict=True)]
+        sizes = [[total / max(n, 1)] * n for total, n in zip(totals, self.filter.orders, strict=True)]
         return dict(zip(self.names, [omega, *chain(*sizes)], strict=True))
 
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
+    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
+        """See `VolatilityModel.onward`."""
         recent = paths.residuals[-MOST_LAGS:], paths.variance[-1 - MOST_LAGS : -1]
-        return type(self)._simulate(self._lags, coefficients, *recent, shocks)
+        coefficients = self.coefficients(paths.values)
+        return type(self)._simulate(self.filter.orders, coefficients, *recent, shocks)
 
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return type(self)._series(self._lags, coefficients, shocks)
+        return type(self)._series(self.filter.orders, coefficients, shocks)
 
 
 class GJR(LaggedModel):
@@ -75,15 +83,11 @@ class GJR(LaggedModel):
 
     _filter, _simulate, _series = GarchFilter, simulate_garch, garch_series
 
-    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = (p, o, q)
-        self._build(p, o, q, options)
-
     def _dynamics(self) -> dict[Key, Transform]:
-        return {"omega": Positive(), self.names[1:]: GarchRegion(*self._lags)}
+        return {"omega": Positive(), self.names[1:]: GarchRegion(*self.filter.orders)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
-        p, o, q = self._lags
+        p, o, q = self.filter.orders
         guesses = []
         for news, persistence, skew in product(
             (0.03, 0.08, 0.2), (0.7, 0.9, 0.97), (0.2, 0.7) if o else (0.0,)
@@ -93,9 +97,6 @@ class GJR(LaggedModel):
             total = persistence if q else news
             guesses.append(self._guess(variance * (1.0 - total), alpha, gamma, total - news))
         return guesses
-
-    def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
-        return {"omega": (math.log(variance / 10.0), 5.0)}
 
 
 class GARCH(GJR):
@@ -117,8 +118,8 @@ class GARCH(GJR):
     """
 
     def __init__(self, p: int = 1, q: int = 1, **options: Any) -> None:
+        super().__init__(p, 0, q, **options)
         self.orders = (p, q)
-        self._build(p, 0, q, options)
 
 
 class ARCH(GJR):
@@ -138,8 +139,8 @@ class ARCH(GJR):
     """
 
     def __init__(self, p: int = 1, **options: Any) -> None:
+        super().__init__(p, 0, 0, **options)
         self.orders = (p,)
-        self._build(p, 0, 0, options)
 
 
 class EGARCH(LaggedModel):
@@ -165,18 +166,14 @@ class EGARCH(LaggedModel):
 
     _filter, _simulate, _series = EgarchFilter, simulate_egarch, egarch_series
 
-    def __init__(self, p: int = 1, o: int = 1, q: int = 1, **options: Any) -> None:
-        self.orders = (p, o, q)
-        self._build(p, o, q, options)
-
     def _dynamics(self) -> dict[Key, Transform]:
-        q = self._lags[2]
+        q = self.filter.orders[2]
         if self.convention == "paper" or q == 0:
             return dict.fromkeys(self.names, Real())
         return {**dict.fromkeys(self.names[:-q], Real()), self.names[-q:]: GarchRegion(0, 0, q)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
-        betas = (0.9, 0.95, 0.98) if self._lags[2] else (0.0,)
+        betas = (0.9, 0.95, 0.98) if self.filter.orders[2] else (0.0,)
         return [
             self._guess((1.0 - beta) * math.log(variance), alpha, gamma, beta)
             for alpha, gamma, beta in product((0.1, 0.2, 0.35), (-0.1, 0.0), betas)
@@ -208,14 +205,16 @@ class FIGARCH(VolatilityModel):
     ('mu', 'omega', 'd', 'beta')
     """
 
+    filter: FigarchFilter
+
     def __init__(self, p: int = 1, q: int = 1, **options: Any) -> None:
         self.filter = FigarchFilter(p, q, TRUNCATION)
-        self.orders = self._orders = (p, q)
+        self.orders = (p, q)
         self.names = ("omega", *("phi",) * p, "d", *("beta",) * q)
         super().__init__(**options)
 
     def _dynamics(self) -> dict[Key, Transform]:
-        return {"omega": Positive(), self.names[1:]: FigarchRegion(*self._orders)}
+        return {"omega": Positive(), self.names[1:]: FigarchRegion(*self.filter.orders)}
 
     def coefficients(self, values: Mapping[str, Array]) -> Array:
         """What the filter takes: with the intercept of the sum over 1,000 lags for ω."""
@@ -232,13 +231,11 @@ class FIGARCH(VolatilityModel):
             guesses.append({name: values[name] for name in self.names})
         return guesses
 
-    def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
-        return {"omega": (math.log(variance / 10.0), 5.0)}
-
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        squares = paths.residuals[-TRUNCATION:] ** 2
-        before = startup.distant_square
-        return simulate_figarch(self._orders, coefficients, squares, before, shocks, TRUNCATION)
+    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
+        """See `VolatilityModel.onward`."""
+        squares, before = paths.residuals[-TRUNCATION:] ** 2, likelihood.sample.startup.distant_square
+        coefficients = self.coefficients(paths.values)
+        return simulate_figarch(self.filter.orders, coefficients, squares, before, shocks, TRUNCATION)
 
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        return figarch_series(self._orders, coefficients, shocks, truncation=TRUNCATION)
+        return figarch_series(self.filter.orders, coefficients, shocks, TRUNCATION)

@@ -14,6 +14,10 @@ from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, w
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.simulation import quietly, standard_shocks
 
+PATHS = 10_000
+"""Simulated futures behind forecasts."""
+MOST_CELLS = 2**27
+"""The most days × paths of a forecast: 1 GB an array. With 10,000 paths these are 13,000 days, or 50 years."""
 CELLS = 2**22
 """The most draws × days that are filtered at once: 32 MB an array."""
 LOOK_BACK = 1000
@@ -86,16 +90,9 @@ class Forecast:
 
     def to_frame(self, levels: ArrayLike = (0.05, 0.95)) -> Any:
         """A pandas frame with one row a day ahead: expectations and quantiles."""
-        import pandas as pd
-
-        frame = pd.DataFrame(
-            {"mean": self.mean, "volatility": self.volatility},
-            index=pd.RangeIndex(1, len(self.mean) + 1, name="day"),
-        )
-        for kind in ("returns", "volatility"):
-            for level, column in zip(np.atleast_1d(levels), self.quantile(levels, kind).T, strict=True):
-                frame[f"{kind}_{100 * level:g}%"] = column
-        return frame
+        means = {"mean": self.mean, "volatility": self.volatility}
+        kinds = {f"{kind}_": self.quantile(levels, kind) for kind in ("returns", "volatility")}
+        return frame_of_days(means, levels, kinds)
 
     def __repr__(self) -> str:
         return f"Forecast({self.returns.shape[0]} days, {self.returns.shape[1]:,} paths)"
@@ -112,8 +109,9 @@ def forecast(
 
     Without ``paths`` there is one for each row. The sample is filtered once a row, however many paths it has.
     """
-    days, rows = positive_integer(horizon, "horizon"), len(theta)
+    rows = len(theta)
     number = rows if paths is None else paths
+    days = checked_horizon(horizon, number)
     each = -(-number // rows)
     ahead = _continue(likelihood, last_days(likelihood, theta), days, each, rng)
     future = Forecast(*(array[:, :number] for array in ahead))
@@ -164,6 +162,30 @@ def _continue(
         location[t] = model.mean.step(m, returns[: lags + t])
         returns[lags + t] = location[t] + residuals[t]
     return returns[lags:], location, variance
+
+
+def frame_of_days(means: dict[str, Array], levels: ArrayLike, quantiles: dict[str, Array]) -> Any:
+    """A pandas frame with one row a day ahead: ``means`` (H,), and ``quantiles`` (H, K) under a prefix each."""
+    import pandas as pd
+
+    columns = {
+        f"{prefix}{100 * level:g}%": column
+        for prefix, days in quantiles.items()
+        for level, column in zip(np.atleast_1d(levels), days.T, strict=True)
+    }
+    horizon = len(next(iter(means.values())))
+    return pd.DataFrame({**means, **columns}, index=pd.RangeIndex(1, horizon + 1, name="day"))
+
+
+def checked_horizon(horizon: int, paths: int) -> int:
+    """The days of a forecast on so many paths, if the machine may have room for it."""
+    days = positive_integer(horizon, "horizon")
+    if days * positive_integer(paths, "draws") > MOST_CELLS:
+        raise InvalidInputError(
+            f"a forecast of {days:,} days on {paths:,} paths has no room in memory: horizon must be at most "
+            f"{MOST_CELLS // paths:,} with so many paths"
+        )
+    return days
 
 
 def checked_levels(p: ArrayLike) -> Array:

@@ -1,14 +1,15 @@
-"""The likelihood of a series under a volatility model: a function of draws of ψ, ready for `mgvbp.fit`."""
+"""The conditional mean of returns, and their likelihood: a function of draws of ψ, ready for `mgvbp.fit`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core import Array, as_floats
+from mgvbp.core import Array, as_floats, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms import Real
 from mgvbp.volatility.risk import standard_log_density
@@ -21,6 +22,57 @@ if TYPE_CHECKING:
 MOST_LOG = 100.0
 """Logarithms and logits in ψ above this are taken for it, as in the authors' programs. An ω of e¹⁰⁰ already has a
 likelihood of practically zero, and exp of a larger number could overflow."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """``y_t = x_t'm + e_t`` with no regressors, a one, or a one and the last returns.
+
+    Parameters
+    ----------
+    kind : {"zero", "constant", "ar"}
+    lags : int
+        Of an autoregression.
+    """
+
+    kind: str
+    lags: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.kind, ("zero", "constant", "ar"), "mean")
+        positive_integer(self.lags, "lags", least=0)
+        if (self.kind == "ar") != (self.lags > 0):
+            raise InvalidInputError(
+                f"mean='ar' goes with lags=1 or more and the others with none; got mean={self.kind!r}, "
+                f"lags={self.lags}"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the coefficients m."""
+        if self.kind == "ar":
+            return ("const", *(f"ar[{k}]" for k in range(1, self.lags + 1)))
+        return ("mu",) if self.kind == "constant" else ()
+
+    def design(self, values: Array) -> tuple[Array, Array]:
+        """What is explained, (T − lags,), and its regressors, (T − lags, m)."""
+        y = values[self.lags :]
+        if self.kind == "zero":
+            return y, np.empty((len(y), 0))
+        past = [values[self.lags - k : len(values) - k] for k in range(1, self.lags + 1)]
+        return y, np.column_stack([np.ones(len(y)), *past])
+
+    def coefficients(self, values: Mapping[str, Array]) -> Array:
+        """The coefficients m, (m, S), from the values of all parameters, each (S,)."""
+        size = len(next(iter(values.values())))
+        return np.array([values[name] for name in self.names]).reshape(-1, size)
+
+    def step(self, coefficients: Array, past: Array) -> Array:
+        """The mean of the next return, (S,), for coefficients (m, S) after returns (lags or more, S)."""
+        mean = np.zeros(past.shape[1]) if self.kind == "zero" else coefficients[0].copy()
+        for k in range(1, self.lags + 1):
+            mean += coefficients[k] * past[-k]
+        return mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +153,8 @@ class Likelihood:
 
     def __call__(self, theta: ArrayLike) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
-        values = self._values(theta)
-        return self.model.filter.log_likelihood(
-            self.sample, *self._coefficients(values), values.get("nu"), self.first
-        )
+        values, mean, coefficients = self._coefficients(theta)
+        return self.model.filter.log_likelihood(self.sample, mean, coefficients, values.get("nu"), self.first)
 
     def pointwise(self, theta: ArrayLike) -> Array:
         """The log-likelihood of each return, (S, d) -> (S, n_obs)."""
@@ -112,10 +162,14 @@ class Likelihood:
         sigma = np.sqrt(paths.variance[self.first : -1])
         return (standard_log_density(paths.residuals[self.first :] / sigma, paths.nu) - np.log(sigma)).T
 
+    def predictive(self, theta: ArrayLike) -> tuple[Array, Array, Array | None]:
+        """Mean and standard deviation (n_obs, S) of each return given those before it, and ν (S,) of t errors."""
+        paths, days = self.paths(theta), slice(self.first, -1)
+        return paths.mean[days], np.sqrt(paths.variance[days]), paths.nu
+
     def paths(self, theta: ArrayLike) -> Paths:
         """Means, variances and residuals of every day at each row of ``theta``."""
-        values = self._values(theta)
-        mean, coefficients = self._coefficients(values)
+        values, mean, coefficients = self._coefficients(theta)
         location = self.sample.X @ mean
         past = np.repeat(self.series.values[-max(1, self.offset) :, None], mean.shape[1], axis=1)
         following = self.model.mean.step(mean, past)
@@ -126,12 +180,10 @@ class Likelihood:
             self.sample.y[:, None] - location,
         )
 
-    def _values(self, theta: ArrayLike) -> dict[str, Array]:
-        return self.parameters.constrain(np.minimum(as_floats(theta, "theta"), self._largest))
-
-    def _coefficients(self, values: dict[str, Array]) -> tuple[Array, Array]:
-        """Those of the mean (m, S), and those of the variance (k, S)."""
-        return self.model.mean.coefficients(values), self.model.coefficients(values)
+    def _coefficients(self, theta: ArrayLike) -> tuple[dict[str, Array], Array, Array]:
+        """The values of the parameters, and the coefficients of the mean (m, S) and of the variance (k, S)."""
+        values = self.parameters.constrain(np.minimum(as_floats(theta, "theta"), self._largest))
+        return values, self.model.mean.coefficients(values), self.model.coefficients(values)
 
     def __repr__(self) -> str:
         return f"Likelihood({self.model!r}, {self.n_obs:,} returns)"

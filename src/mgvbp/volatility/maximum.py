@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from mgvbp.core import Array
-from mgvbp.problem import Parameters
+from mgvbp.posterior import Posterior
+from mgvbp.problem import Prior
+from mgvbp.run import fit
+
+if TYPE_CHECKING:
+    from mgvbp.volatility.har import HARLikelihood
+    from mgvbp.volatility.likelihood import Likelihood
 
 STEP = 1e-3
 """The step of central differences, in units of ``scale``: with it rounding errors and bias are about equal."""
 EDGE = 1e-3
 """An estimate is on the edge of its range where the curvature in ψ, in units of ``scale``, is below this."""
+WIDEST = 10.0
+"""The largest variance that a fit starts with, in units of ``scale``: the curvature at a mode may be near zero."""
 LOWEST = -1e100
 """Taken for a function value that is not finite: the search moves away from it."""
 
@@ -41,81 +49,36 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
     scale : ndarray of shape (d,)
         Sizes by which the coordinates move; the trust region is a ball in these units.
     """
-    differences = Differences(function, start, scale)
-    zero = np.zeros(len(start))
-    found = minimize(
-        differences.value,
-        zero,
-        jac=differences.gradient,
-        hess=differences.hessian,
-        method="trust-exact",
-        options={"gtol": 1e-4, "maxiter": 100},
-    )
-    value, _, hessian = differences.at(found.x)
-    return Maximum(start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success))
+    d, pairs = len(start), np.triu_indices(len(start), 1)
+    unit = np.eye(d)
+    both = unit[pairs[0]] + unit[pairs[1]]
+    stencil = STEP * np.vstack([np.zeros((1, d)), unit, -unit, both, -both])
 
-
-class Differences:
-    """Value, gradient and Hessian of minus a function by central differences, in scaled coordinates."""
-
-    def __init__(self, function: Callable[[Array], Array], origin: Array, scale: Array) -> None:
-        self._function, self._origin, self._scale = function, origin, scale
-        self._point: Array | None = None
-        d = len(origin)
-        self._pairs = np.triu_indices(d, 1)
-        unit = np.eye(d)
-        both = unit[self._pairs[0]] + unit[self._pairs[1]]
-        self._stencil = STEP * np.vstack([np.zeros((1, d)), unit, -unit, both, -both])
-
-    def value(self, x: Array) -> float:
-        return self.at(x)[0]
-
-    def gradient(self, x: Array) -> Array:
-        return self.at(x)[1]
-
-    def hessian(self, x: Array) -> Array:
-        return self.at(x)[2]
-
-    def at(self, x: Array) -> tuple[float, Array, Array]:
-        """The three at ``x``; those of the last point are kept."""
-        if self._point is None or not np.array_equal(x, self._point):
-            self._point, self._found = x.copy(), self._evaluate(x)
-        return self._found
-
-    def _evaluate(self, x: Array) -> tuple[float, Array, Array]:
-        d = len(x)
-        values = self._function(self._origin + self._scale * (x + self._stencil))
+    @lru_cache(maxsize=1)  # value, gradient and Hessian are asked for one after the other
+    def at(point: bytes) -> tuple[float, Array, Array]:
+        """Value, gradient and Hessian of minus the function, in units of ``scale``."""
+        values = function(start + scale * (np.frombuffer(point) + stencil))
         values = -np.where(np.isfinite(values), values, LOWEST)
-        middle, up, down, both, neither = np.split(
-            values, [1, 1 + d, 1 + 2 * d, 1 + 2 * d + len(self._pairs[0])]
-        )
+        middle, up, down, above, below = np.split(values, np.cumsum([1, d, d, len(both)]))
         hessian = np.diag((up + down - 2.0 * middle) / STEP**2)
-        i, j = self._pairs
-        mixed = (both + neither - up[i] - down[i] - up[j] - down[j] + 2.0 * middle) / (2.0 * STEP**2)
+        i, j = pairs
+        mixed = (above + below - up[i] - down[i] - up[j] - down[j] + 2.0 * middle) / (2.0 * STEP**2)
         hessian[i, j] = hessian[j, i] = mixed
         return float(middle[0]), (up - down) / (2.0 * STEP), hessian
 
+    def part(which: int) -> Callable[[Array], Any]:
+        return lambda x: at(x.tobytes())[which]
 
-class NamedLikelihood(Protocol):
-    """What is asked of a likelihood beside its values: names, sizes and the terms of its sum."""
-
-    @property
-    def parameters(self) -> Parameters:
-        """Of ψ."""
-
-    @property
-    def scale(self) -> Array:
-        """Sizes by which the entries of ψ move, (d,)."""
-
-    @property
-    def n_obs(self) -> int:
-        """How many observations there are."""
-
-    def __call__(self, theta: Array, /) -> Array:
-        """The log-likelihood, (S, d) -> (S,)."""
-
-    def pointwise(self, theta: Array, /) -> Array:
-        """The log-likelihood of each observation, (S, d) -> (S, n_obs)."""
+    found = minimize(
+        part(0),
+        np.zeros(d),
+        jac=part(1),
+        hess=part(2),
+        method="trust-exact",
+        options={"gtol": 1e-4, "maxiter": 100},
+    )
+    value, _, hessian = at(found.x.tobytes())
+    return Maximum(start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +96,7 @@ class MaximumLikelihood:
         Whether the gradient vanished there.
     """
 
-    likelihood: NamedLikelihood
+    likelihood: Likelihood | HARLikelihood
     psi: Array
     log_likelihood: float
     hessian: Array
@@ -152,10 +115,7 @@ class MaximumLikelihood:
     @cached_property
     def robust_std_errors(self) -> dict[str, float]:
         """Bollerslev and Wooldridge's (1992) standard errors, which do not need the right distribution."""
-        steps = STEP * self.likelihood.scale
-        around = self.psi + np.concatenate([np.diag(steps), -np.diag(steps)])
-        up, down = np.split(self.likelihood.pointwise(around), 2)
-        scores = (up - down) / (2.0 * steps[:, None])
+        scores = self._slopes(self.likelihood.pointwise)
         inner = ~np.isnan(np.diag(self._covariance))
         block = np.ix_(inner, inner)
         sandwich = np.full_like(self._covariance, np.nan)
@@ -186,12 +146,32 @@ class MaximumLikelihood:
 
     def _named(self, covariance: Array) -> dict[str, float]:
         """Standard errors of the parameters by the delta method."""
-        steps = STEP * self.likelihood.scale
-        around = self.psi + np.concatenate([np.diag(steps), -np.diag(steps)])
-        values = np.array(list(self.likelihood.parameters.constrain(around).values()))
-        up, down = np.split(values, 2, axis=1)
-        J = (up - down) / (2.0 * steps)
+        parameters = self.likelihood.parameters
+        J = self._slopes(lambda psi: np.array(list(parameters.constrain(psi).values())).T).T
         inner = ~np.isnan(np.diag(covariance))
         variances = np.einsum("ik,kl,il->i", J[:, inner], covariance[np.ix_(inner, inner)], J[:, inner])
         errors = np.where(inner, np.sqrt(variances), np.nan)  # one number of ψ a parameter
-        return dict(zip(self.likelihood.parameters.names, errors.tolist(), strict=True))
+        return dict(zip(parameters.names, errors.tolist(), strict=True))
+
+    def _slopes(self, function: Callable[[Array], Array]) -> Array:
+        """The derivatives (d, n) of a function (S, d) -> (S, n) at the estimate."""
+        steps = STEP * self.likelihood.scale
+        up, down = np.split(function(self.psi + np.concatenate([np.diag(steps), -np.diag(steps)])), 2)
+        return np.asarray((up - down) / (2.0 * steps[:, None]))
+
+
+def fit_from(
+    likelihood: Likelihood | HARLikelihood, prior: Prior, mode: Array, hessian: Array, **options: Any
+) -> Posterior:
+    """Fit the posterior from a mode (d,), with the inverse of minus the ``hessian`` there as the first covariance."""
+    scales = np.outer(likelihood.scale, likelihood.scale)
+    curvatures, axes = np.linalg.eigh(-hessian * scales)
+    variance = (axes / np.maximum(curvatures, 1.0 / WIDEST)) @ axes.T * scales
+    return fit(likelihood, prior, initial_mean=mode, initial_variance=variance, **options)
+
+
+def fit_after(
+    likelihood: Likelihood | HARLikelihood, before: Posterior, rng: int | np.random.Generator
+) -> Posterior:
+    """Fit the posterior of new days: the one ``before`` them is the prior and the start."""
+    return fit(likelihood, before, initial_mean=before.mean, initial_variance=before.covariance, rng=rng)

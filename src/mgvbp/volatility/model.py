@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +13,10 @@ from mgvbp.core import Array, one_of, positive_integer
 from mgvbp.families import Gaussian
 from mgvbp.problem import Key, Parameters, Prior
 from mgvbp.transforms import Interval, Real, Transform
-from mgvbp.volatility.filters import Filter, FilterData, StartUp, arch_startup, paper_startup
-from mgvbp.volatility.likelihood import Likelihood, Paths
-from mgvbp.volatility.means import Mean
+from mgvbp.volatility.filters import Filter, FilterData, arch_startup, paper_startup
+from mgvbp.volatility.likelihood import Likelihood, Mean, Paths
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
-from mgvbp.volatility.series import Series, advise_on_scale
+from mgvbp.volatility.series import Series, advise
 from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
 
 NU = Interval(2.05, 500.0)
@@ -79,17 +79,17 @@ class VolatilityModel(ABC):
     def _guesses(self, variance: float) -> list[dict[str, float]]:
         """Parameters of the variance to start from, for returns of this variance."""
 
-    @abstractmethod
     def _prior_moments(self, variance: float) -> dict[str, tuple[float, float]]:
         """Mean and variance of ψ for those parameters of the variance that are not N(0, 5)."""
+        return {"omega": (math.log(variance / 10.0), 5.0)}
 
     @abstractmethod
-    def _onward(self, coefficients: Array, paths: Paths, startup: StartUp, shocks: Array) -> Future:
-        """Go on after the last day of ``paths`` with ``shocks`` (H, S)."""
+    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
+        """Variances and residuals (H, S) after the last day of ``paths``, for future ``shocks`` (H, S)."""
 
     @abstractmethod
     def _afresh(self, coefficients: Array, shocks: Array) -> Future:
-        """A series without a past, from ``shocks`` of which the first `BURN_IN` are forgotten."""
+        """A series without a past, from ``shocks`` (H, S)."""
 
     def coefficients(self, values: Mapping[str, Array]) -> Array:
         """What the filter takes, (k, S), from the values of the parameters, each (S,)."""
@@ -143,10 +143,6 @@ class VolatilityModel(ABC):
         }
         return self.parameters.unconstrain(values)
 
-    def onward(self, likelihood: Likelihood, paths: Paths, shocks: Array) -> Future:
-        """Variances and residuals (H, S) after the last day, for future ``shocks`` (H, S)."""
-        return self._onward(self.coefficients(paths.values), paths, likelihood.sample.startup, shocks)
-
     def simulate(
         self, values: Mapping[str, float], days: int, rng: int | np.random.Generator | None = None
     ) -> Array:
@@ -165,7 +161,7 @@ class VolatilityModel(ABC):
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
         m = self.mean.coefficients(arrays)
         returns = np.zeros((self.mean.lags + days, 1))
-        for t, residual in enumerate(residuals, start=self.mean.lags):
+        for t, residual in enumerate(residuals[BURN_IN:], start=self.mean.lags):
             returns[t] = self.mean.step(m, returns[:t] if t else returns[:1]) + residual
         return returns[self.mean.lags :, 0]
 
@@ -195,7 +191,7 @@ class VolatilityModel(ABC):
         VolatilityResult
         """
         series = self.series(returns)
-        advise_on_scale(series)
+        advise(series)
         likelihood = Likelihood(self, series)
         chosen = self.prior(series) if prior is None else prior
         return fit_volatility(

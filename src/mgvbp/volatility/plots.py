@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv
 
 from mgvbp.core import Array, require
 from mgvbp.plots.canvas import (
@@ -20,6 +20,7 @@ from mgvbp.plots.canvas import (
     private_figure,
 )
 from mgvbp.volatility.forecast import checked_probability
+from mgvbp.volatility.risk import standard_quantile
 from mgvbp.volatility.series import day_name
 
 if TYPE_CHECKING:
@@ -215,11 +216,6 @@ def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None
         ax.locator_params(axis="x", nbins=4)
         _finished(ax, name)
     return panels
-
-
-def standard_quantile(p: Array, nu: float | None) -> Array:
-    """Quantiles of the standard normal distribution, or of Student's t of variance 1."""
-    return np.asarray(ndtri(p) if nu is None else stdtrit(nu, p) * np.sqrt((nu - 2.0) / nu))
 
 
 def _finished(ax: Axes, title: str, days: Array | None = None) -> Axes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from mgvbp.volatility.plots import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from mgvbp.volatility.forecast import Forecast
     from mgvbp.volatility.result import VolatilityResult
@@ -79,17 +77,19 @@ def write_report(
     require("matplotlib", "volatility")
     future = result.forecast(horizon, rng=rng)
     forecast, risk = future.to_frame(TAILS), risk_table(result, horizon, alphas, rng, future)
+    tables = [frame.to_string(float_format="{:.4g}".format) for frame in (forecast, risk.set_index("days"))]
+    summary = "\n\n".join([result.summary(), *tables, ""])
     overview = cache(lambda: plot_result(result, level=LEVEL, forecast=future))
-    pictures: dict[str, Callable[[], Axes | Figure]] = {
+    pictures: dict[str, Callable[[], Any]] = {
         "overview.png": overview,
         "overview.svg": overview,
-        "volatility.png": lambda: plot_volatility(result, level=LEVEL),
-        "forecast.png": lambda: plot_forecast(result, level=LEVEL, forecast=future),
-        "residuals.png": lambda: plot_residuals(result, level=LEVEL),
-        "parameters.png": lambda: plot_parameters(result)[0],
+        "volatility.png": lambda: plot_volatility(result, level=LEVEL).figure,
+        "forecast.png": lambda: plot_forecast(result, level=LEVEL, forecast=future).figure,
+        "residuals.png": lambda: plot_residuals(result, level=LEVEL).figure,
+        "parameters.png": lambda: plot_parameters(result)[0].figure,
     }
     parts: dict[str, Callable[[Path], object]] = {
-        "summary.txt": partial(_write_summary, result, forecast, risk),
+        "summary.txt": lambda path: path.write_text(summary, encoding="utf-8"),
         "parameters.csv": parameter_table(result).to_csv,
         "volatility.csv": volatility_table(result).to_csv,
         "forecast.csv": forecast.to_csv,
@@ -127,8 +127,7 @@ def volatility_table(result: VolatilityResult) -> pd.DataFrame:
         **{f"volatility_{100 * p:g}%": end for p, end in zip(TAILS, (low, high), strict=True)},
         "standardized_residual": np.asarray(result.standardized_residuals),
     }
-    days = np.arange(first, len(result.returns)) if index is None else index[first:]
-    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(columns, index=days)
+    frame: pd.DataFrame = require("pandas", "volatility").DataFrame(columns, index=result.returns.days(first))
     return frame.rename_axis("date" if hasattr(index, "year") else "day")
 
 
@@ -203,10 +202,5 @@ def _write(parts: dict[str, Callable[[Path], object]], directory: Path, progress
     return written
 
 
-def _write_summary(result: VolatilityResult, forecast: pd.DataFrame, risk: pd.DataFrame, path: Path) -> None:
-    tables = [frame.to_string(float_format="{:.4g}".format) for frame in (forecast, risk.set_index("days"))]
-    path.write_text("\n\n".join([result.summary(), *tables, ""]), encoding="utf-8")
-
-
-def _write_picture(draw: Callable[[], Axes | Figure], path: Path) -> None:
-    cast("Figure", draw().figure).savefig(path, dpi=DPI)
+def _write_picture(draw: Callable[[], Any], path: Path) -> None:
+    draw().savefig(path, dpi=DPI)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp.core import Array, as_generator, positive_integer
+from mgvbp.errors import printable
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, log_prior
-from mgvbp.volatility.estimates import Estimates, fit_after, fit_from
-from mgvbp.volatility.forecast import Forecast, checked_level, checked_probability, forecast, last_days
+from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
-from mgvbp.volatility.maximum import MaximumLikelihood, maximise
+from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from, maximise
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
 from mgvbp.volatility.series import Series
 
@@ -26,8 +26,62 @@ if TYPE_CHECKING:
 
 DRAWS = 500
 """Posterior draws behind paths, bands, risk and forecasts."""
-PATHS = 10_000
-"""Simulated futures behind forecasts."""
+
+
+class Estimates:
+    """A posterior beside the maximum likelihood estimate of all days, those before an update included."""
+
+    posterior: Posterior
+    ml: MaximumLikelihood
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the log evidence: larger is better, also between models.
+
+        After an update it is that of the new days given the old ones.
+        """
+        return self.posterior.lower_bound
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of all days, also after an update, at the posterior mean of ψ."""
+        return float(self.ml.likelihood.pointwise(self.posterior.mean[None]).sum())
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion of all days, at the maximum likelihood estimate; smaller is better."""
+        return self.ml.aic
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion of all days, at the maximum likelihood estimate; smaller is better."""
+        return self.ml.bic
+
+    def _summary(self, model: str, series: Series, new: int, unit: str) -> str:
+        """A heading on the model, the data (``new`` of them fitted, in ``unit``) and the run; and the table."""
+        days, span = self.ml.likelihood.n_obs, f", {series.span}" if series.span else ""
+        given = "; the lower bound is that of the new ones given the old" if new < days else ""
+        count = f"{new:,} new of {days:,}" if given else f"{days:,}"
+        posterior, ml = self.posterior, self.ml
+        gap = "" if posterior.gap is None else f", expected gap {posterior.gap:.3f} nats"
+        state = "converged" if posterior.converged else f"NOT converged: {posterior.stop_reason}"
+        where = "at its maximum" if ml.converged else "where the search for its maximum ended"
+        names = ("mean", "sd", "2.5%", "97.5%", "ML", "std. err.", "robust")
+        lines = [
+            model,
+            f"{series.name}: {count} {unit}{span}{given}",
+            f"lower bound {posterior.lower_bound:.3f}{gap}, {posterior.n_evaluations:,} evaluations, {state}",
+            f"log-likelihood {self.log_likelihood:.3f} at the posterior mean, {ml.log_likelihood:.3f} {where}; "
+            f"AIC {ml.aic:.2f}, BIC {ml.bic:.2f}",
+            "",
+            " " * 12 + "".join(f"{name:>11}" for name in names),
+        ]
+        for name, estimate in ml.params.items():
+            entry = posterior[name]
+            row = [entry.mean, entry.std, *entry.quantile([0.025, 0.975])]
+            row += [estimate, ml.std_errors[name], ml.robust_std_errors[name]]
+            lines.append(f"{name:<12}" + "".join(f"{x:>11.4g}" for x in row))
+        return printable("\n".join(lines))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,12 @@ from mgvbp.families import frozen
 
 SCALES = (0.1, 10_000.0)
 """Returns with a variance outside of these get advice on their scale; the limits are those of `arch`."""
+LIMITS = (1e-100, 1e100)
+"""The largest number of a series is in between: the squares of all are floats then, and so are the sums of squares."""
+STEADY = 0.1
+"""Prices change by less than this share from one to the next: a share by 1% a day, a volatility by about 30%."""
+WALK = 0.9
+"""Long series of prices have a larger first autocorrelation, even if they return to a mean; returns are near 0."""
 DATES = ("datetime64", "datetime", "date", "period")
 """The kinds of pandas index that are dates."""
 
@@ -69,6 +75,12 @@ class Series:
             raise InvalidInputError(f"{what} has {len(values)} values; this model needs at least {least}")
         if whole and len(values) > 1 and values.min() == values.max():
             raise InvalidInputError(f"{what} is constant at {values[0]}: there is no volatility to model")
+        size = np.abs(values).max(initial=0.0)
+        if size > LIMITS[1] or (whole and size < LIMITS[0]):
+            raise InvalidInputError(
+                f"{what} is too {'large' if size > 1.0 else 'small'} to be squared, up to {size:.3g}: multiply it by a "
+                "constant, such that numbers are around 1"
+            )
         if _dated(index):
             _check_order(index, what)
         return cls(frozen(values.copy()), index, what if name is None else str(name))
@@ -84,6 +96,10 @@ class Series:
     def span(self) -> str:
         """The first and the last date; empty if there are no dates."""
         return "" if self.index is None else f"{day_name(self.index[0])} to {day_name(self.index[-1])}"
+
+    def days(self, start: int) -> Any:
+        """The days from ``start`` on: dates if there are any, else numbers."""
+        return np.arange(start, len(self)) if self.index is None else self.index[start:]
 
     @property
     def axis(self) -> NDArray[Any]:
@@ -132,17 +148,39 @@ def day_name(day: Any) -> str:
     return str(day).removesuffix(" 00:00:00")
 
 
-def advise_on_scale(series: Series) -> None:
-    """Warn of returns whose numbers are so small or large that a factor of 100 is probably missing."""
+def advise(series: Series) -> None:
+    """Warn of numbers that look like prices, or are so small or large that a factor of 100 is probably missing."""
     variance = float(np.var(series.values))
-    if SCALES[0] <= variance < SCALES[1]:
-        return
-    factor = 10.0 ** -round(math.log10(math.sqrt(variance)))
-    warn_user(
-        f"{series.name} has the variance {variance:.3g}; numbers around 1 are easier to read and to put a prior "
-        f"on: fit {factor:g} * returns instead",
-        ScaleWarning,
-    )
+    if _walks(series.values):
+        warn_user(
+            f"{series.name} looks like prices, since its numbers are all positive and each is close to the one before: "
+            "fit returns, such as 100 * np.diff(np.log(prices)), instead",
+            ScaleWarning,
+        )
+    elif not SCALES[0] <= variance < SCALES[1]:
+        factor = 10.0 ** -round(math.log10(math.sqrt(variance)))
+        warn_user(
+            f"{series.name} has the variance {variance:.3g}; numbers around 1 are easier to read and to put a prior "
+            f"on: fit {factor:g} * returns instead",
+            ScaleWarning,
+        )
+
+
+def steady(values: Array) -> bool:
+    """Whether numbers are all positive and, in the median, change by less than `STEADY` from one to the next."""
+    if len(values) < 3 or values.min() <= 0.0:
+        return False
+    return bool(np.median(np.abs(np.diff(values)) / values[1:]) < STEADY)
+
+
+def _walks(values: Array) -> bool:
+    """Whether numbers are steady and wander as prices do, rather than scatter around a large mean.
+
+    The first autocorrelation of a random walk of n days is above 1 − 20/n in 99 of 100 cases (Dickey and Fuller 1979).
+    """
+    rest = values - values.mean()
+    correlation = float(rest[1:] @ rest[:-1] / (rest @ rest))
+    return steady(values) and correlation > min(WALK, 1.0 - 20.0 / len(values))
 
 
 def _numbers(data: Any, what: str) -> Array:

@@ -1,28 +1,29 @@
-"""Paths of GARCH and EGARCH, one day at a time for all paths: on from the end of a sample, or a whole series.
+"""Paths of GARCH, EGARCH and FIGARCH, one day at a time for all paths: on from the end of a sample, or a whole series.
 
-Coefficients are columns, one a draw: (ω, α_1..α_p, γ_1..γ_o, β_1..β_q). Draws are the last axis everywhere. Shocks
-are given, of shape (H, S), or (H, n, S) for n paths a draw; a last axis of 1 stands for S equal columns. Draws whose
-variance explodes or turns negative end as inf or nan, without a warning and without touching the others.
+Coefficients are columns, one a draw: (ω, α_1..α_p, γ_1..γ_o, β_1..β_q) for GARCH and EGARCH of ``orders`` (p, o, q),
+(ω, [φ], d, [β]) for FIGARCH of ``orders`` (p, q), with ω the intercept of the ARCH(∞) form. Draws are the last axis
+everywhere. Shocks z are given, of shape (H, S), or (H, n, S) for n paths a draw; a last axis of 1 stands for S equal
+columns. Draws whose variance explodes or turns negative end as inf or nan, without a warning and without touching the
+others.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from mgvbp.core import Array, as_floats, as_generator, positive_integer
+from mgvbp.core import Array, as_generator
 from mgvbp.errors import InvalidInputError
-from mgvbp.volatility.filters.startup import MEAN_ABSOLUTE
+from mgvbp.volatility.filters import MEAN_ABSOLUTE
 
 BURN_IN = 1000
 """The first days of a simulation, which are dropped. A persistence of 0.99 has left 4e-5 of the start by then."""
 
-Orders = tuple[int, int, int]
 Future = tuple[Array, Array]
 """Variances and residuals of the simulated days, each (H, ..., S)."""
+Orders = tuple[int, int, int]
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 """Draws that explode end as inf or nan: no warning is needed."""
 
@@ -32,32 +33,20 @@ def standard_shocks(
 ) -> Array:
     """Independent errors of mean 0 and variance 1, (horizon, paths): normal, or Student t.
 
-    Parameters
-    ----------
-    horizon, paths : int
-    nu : ndarray of shape (paths,), optional
-        Degrees of freedom above 2, one a path: the t variables are scaled by ``√((ν − 2)/ν)``.
-    rng : int or Generator, optional
+    There is one ``nu`` a path, or one for all, above 2: t variables are scaled by ``√((ν − 2)/ν)``.
 
     Examples
     --------
     >>> standard_shocks(10, 10_000, np.full(10_000, 8.0), rng=0).std().round(2)
     np.float64(1.0)
     """
-    shape = positive_integer(horizon, "horizon"), positive_integer(paths, "paths")
     generator = as_generator(rng)
     if nu is None:
-        return generator.standard_normal(shape)
-    nu = as_floats(nu, "nu")
-    if nu.shape not in ((1,), shape[1:]) or nu.min() <= 2.0:
-        raise InvalidInputError(
-            f"nu must be {paths} numbers above 2, since a t distribution of 2 degrees of freedom or fewer has no "
-            f"variance; got shape {nu.shape}, the least of them {nu.min(initial=math.inf)}"
-        )
-    return np.asarray(np.sqrt((nu - 2.0) / nu) * generator.standard_t(nu, shape))
+        return generator.standard_normal((horizon, paths))
+    return np.asarray(np.sqrt((nu - 2.0) / nu) * generator.standard_t(nu, (horizon, paths)))
 
 
-# --- GARCH and GJR ------------------------------------------------------------------------------------
+# --- GARCH, GJR and EGARCH ----------------------------------------------------------------------------
 
 
 @quietly
@@ -66,18 +55,7 @@ def simulate_garch(
 ) -> Future:
     """Continue ``h_t = ω + Σ α_i e²_{t−i} + Σ γ_i e²_{t−i} 1[e_{t−i} < 0] + Σ β_i h_{t−i}``, ``e_t = √h_t z_t``.
 
-    Parameters
-    ----------
-    orders : (p, o, q)
-    coefficients : ndarray of shape (1 + p + o + q, S)
-    residuals, variance : ndarray of shape (L, S)
-        The past e and h, oldest first; L is at least ``max(orders)``.
-    shocks : ndarray of shape (H, ..., S)
-        The future z.
-
-    Returns
-    -------
-    variance, residuals : ndarray of shape (H, ..., S)
+    The past ``residuals`` and ``variance`` are (L, S), oldest first; L is at least ``max(orders)``.
 
     Examples
     --------
@@ -87,96 +65,61 @@ def simulate_garch(
     array([[1.3 , 1.3 ],
            [1.27, 1.14]])
     """
-    squares = shocks**2
-    h = _garch(orders, coefficients, residuals, variance, squares, squares * (shocks < 0.0))
+    past = residuals**2, np.minimum(residuals, 0.0) ** 2, variance
+    h = _recursion(orders, coefficients, past, shocks, lambda h, z: (h * z**2, h * (z**2 * (z < 0.0))))
     return h, np.sqrt(h) * shocks
-
-
-def garch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Future:
-    """A series from the beginning: `simulate_garch` without a past.
-
-    The first ``max(orders)`` days have the unconditional variance ``ω/(1 − Σα − Σγ/2 − Σβ)``, which then is the
-    mean of all later ones too. Of the H days the first ``burn_in`` are dropped.
-
-    Returns
-    -------
-    variance, residuals : ndarray of shape (H − burn_in, ..., S)
-    """
-    omega, alpha, gamma, beta = _parts(orders, coefficients)
-    level = omega / slack(alpha.sum(axis=0) + 0.5 * gamma.sum(axis=0) + beta.sum(axis=0))
-    return _series(simulate_garch, orders, coefficients, level, shocks, burn_in)
-
-
-@quietly
-def _garch(
-    orders: Orders, coefficients: Array, residuals: Array, variance: Array, squares: Array, losses: Array
-) -> Array:
-    """The variances for given z² and z² 1[z < 0], (H, ..., S)."""
-    omega, alpha, gamma, beta = _parts(orders, coefficients, residuals, variance)
-    h = np.empty((len(squares), *np.broadcast_shapes(squares.shape[1:], omega.shape, residuals.shape[1:])))
-    past_squares, past_losses, past_h = map(
-        _latest_first, (residuals**2, np.minimum(residuals, 0.0) ** 2, variance)
-    )
-    for t in range(len(h)):
-        h[t] = omega + _sum(alpha, past_squares) + _sum(gamma, past_losses) + _sum(beta, past_h)
-        past_squares.appendleft(h[t] * squares[t])
-        past_losses.appendleft(h[t] * losses[t])
-        past_h.appendleft(h[t])
-    return h
-
-
-# --- EGARCH -------------------------------------------------------------------------------------------
 
 
 @quietly
 def simulate_egarch(
     orders: Orders, coefficients: Array, residuals: Array, variance: Array, shocks: Array
 ) -> Future:
-    """Continue ``log h_t = ω + Σ α_i (|z_{t−i}| − √(2/π)) + Σ γ_i z_{t−i} + Σ β_i log h_{t−i}``.
-
-    The parameters and what is returned are those of `simulate_garch`.
-    """
-    omega, alpha, gamma, beta = _parts(orders, coefficients, residuals, variance)
-    log_h = np.empty((len(shocks), *np.broadcast_shapes(shocks.shape[1:], omega.shape, residuals.shape[1:])))
+    """`simulate_garch` of ``log h_t = ω + Σ α_i (|z_{t−i}| − √(2/π)) + Σ γ_i z_{t−i} + Σ β_i log h_{t−i}``."""
     z = residuals / np.sqrt(variance)
-    past_sizes, past_z, past_log_h = map(_latest_first, (np.abs(z) - MEAN_ABSOLUTE, z, np.log(variance)))
-    for t, shock in enumerate(shocks):
-        log_h[t] = omega + _sum(alpha, past_sizes) + _sum(gamma, past_z) + _sum(beta, past_log_h)
-        past_sizes.appendleft(np.abs(shock) - MEAN_ABSOLUTE)
-        past_z.appendleft(shock)
-        past_log_h.appendleft(log_h[t])
+    past = np.abs(z) - MEAN_ABSOLUTE, z, np.log(variance)
+    log_h = _recursion(orders, coefficients, past, shocks, lambda _, z: (np.abs(z) - MEAN_ABSOLUTE, z))
     return np.exp(log_h), np.exp(0.5 * log_h) * shocks
 
 
-def egarch_series(orders: Orders, coefficients: Array, shocks: Array, burn_in: int = BURN_IN) -> Future:
-    """A series from the beginning, as `garch_series`; the first days have ``log h = ω/(1 − Σβ)``."""
+def garch_series(orders: Orders, coefficients: Array, shocks: Array) -> Future:
+    """A series without a past. Its first days have the mean variance ``ω/(1 − Σα − Σγ/2 − Σβ)`` of all later ones."""
+    omega, alpha, gamma, beta = _parts(orders, coefficients)
+    level = omega / _slack(alpha.sum(axis=0) + 0.5 * gamma.sum(axis=0) + beta.sum(axis=0))
+    return _series(simulate_garch, orders, coefficients, level, shocks)
+
+
+def egarch_series(orders: Orders, coefficients: Array, shocks: Array) -> Future:
+    """A series without a past. Its first days have ``log h = ω/(1 − Σβ)``, the mean of all later ones."""
     omega, _, _, beta = _parts(orders, coefficients)
-    level = np.exp(omega / slack(beta.sum(axis=0)))
-    return _series(simulate_egarch, orders, coefficients, level, shocks, burn_in)
+    return _series(simulate_egarch, orders, coefficients, np.exp(omega / _slack(beta.sum(axis=0))), shocks)
 
 
-# --- what they share ----------------------------------------------------------------------------------
+def _recursion(
+    orders: Orders,
+    coefficients: Array,
+    past: tuple[Array, Array, Array],
+    shocks: Array,
+    news: Callable[[Array, Array], tuple[Array, Array]],
+) -> Array:
+    """``x_t = ω + Σ α_i a_{t−i} + Σ γ_i c_{t−i} + Σ β_i x_{t−i}``, (H, ..., S).
+
+    ``past`` has the earlier a, c and x, (L, S) each and oldest first; ``news`` makes a_t and c_t of x_t and z_t.
+    """
+    omega, alpha, gamma, beta = _parts(orders, coefficients)
+    # latest first: what comes in on the left drops the oldest
+    a, c, x = (deque(rows[::-1], maxlen=len(rows)) for rows in past)
+    found = np.empty((len(shocks), *np.broadcast_shapes(shocks.shape[1:], omega.shape, past[0].shape[1:])))
+    for t, shock in enumerate(shocks):
+        found[t] = omega + _sum(alpha, a) + _sum(gamma, c) + _sum(beta, x)
+        for queue, value in zip((a, c, x), (*news(found[t], shock), found[t]), strict=True):
+            queue.appendleft(value)
+    return found
 
 
-def _parts(orders: Orders, coefficients: Array, *past: Array) -> tuple[Array, Array, Array, Array]:
-    """ω (S,), α (p, S), γ (o, S) and β (q, S); checks that there are as many, and that the past is long enough."""
-    p, o, q = orders
-    if len(coefficients) != 1 + p + o + q:
-        raise InvalidInputError(
-            f"orders {orders} have {1 + p + o + q} coefficients, ω included; got shape {coefficients.shape}"
-        )
-    if past and min(map(len, past)) < max(orders):
-        raise InvalidInputError(
-            f"orders {orders} need {max(orders)} days of past residuals and variances; "
-            f"got shapes {' and '.join(str(array.shape) for array in past)}"
-        )
-    omega, alpha, gamma, beta = np.split(coefficients, np.cumsum([1, p, o]))
+def _parts(orders: Orders, coefficients: Array) -> tuple[Array, Array, Array, Array]:
+    """ω (S,), α (p, S), γ (o, S) and β (q, S)."""
+    omega, alpha, gamma, beta = np.split(coefficients, np.cumsum([1, *orders[:2]]))
     return omega[0], alpha, gamma, beta
-
-
-def _latest_first(rows: Array) -> deque[Array]:
-    """The rows of an array (L, S), oldest first, such that a row which comes in on the left drops the oldest."""
-    return deque(rows[::-1], maxlen=len(rows))
 
 
 def _sum(weights: Array, lagged: Iterable[Array]) -> Array | float:
@@ -184,7 +127,7 @@ def _sum(weights: Array, lagged: Iterable[Array]) -> Array | float:
     return sum((w * x for w, x in zip(weights, lagged, strict=False)), start=0.0)
 
 
-def slack(persistence: Array) -> Array:
+def _slack(persistence: Array) -> Array:
     """What the persistence (S,) leaves of 1; the mean of the variance is finite if that is positive."""
     if not (persistence < 1.0).all():
         raise InvalidInputError(
@@ -194,28 +137,87 @@ def slack(persistence: Array) -> Array:
     return 1.0 - persistence
 
 
-def require_days(shocks: Array, burn_in: int) -> None:
-    """Complain of shocks (H, ..., S) that are all dropped."""
-    if len(shocks) <= burn_in:
-        raise InvalidInputError(
-            f"no day is left of {len(shocks)} days of shocks with burn_in={burn_in}; draw shocks for burn_in + T"
-        )
-
-
 def _series(
     simulate: Callable[[Orders, Array, Array, Array, Array], Future],
     orders: Orders,
     coefficients: Array,
     level: Array,
     shocks: Array,
-    burn_in: int,
 ) -> Future:
     """Days of the variance ``level`` (S,), as many as the recursion looks back, then the recursion."""
-    require_days(shocks, burn_in)
     lags = max(orders)
     h = np.empty((len(shocks), *np.broadcast_shapes(shocks.shape[1:], level.shape)))
     h[:lags] = level
     e = np.empty_like(h)
     e[:lags] = np.sqrt(h[:lags]) * shocks[:lags]
     h[lags:], e[lags:] = simulate(orders, coefficients, e[:lags], h[:lags], shocks[lags:])
-    return h[burn_in:], e[burn_in:]
+    return h, e
+
+
+# --- FIGARCH ------------------------------------------------------------------------------------------
+
+
+@quietly
+def simulate_figarch(
+    orders: tuple[int, int],
+    coefficients: Array,
+    squares: Array,
+    presample: float | Array,
+    shocks: Array,
+    truncation: int,
+) -> Future:
+    """Continue ``h_t = ω + Σ_k λ_k e²_{t−k}``, ``e_t = √h_t z_t``, with the λ of `figarch_weights`.
+
+    The past e² are ``squares`` (L, S), oldest first, where L may be 0, and ``presample`` on every day before those.
+    """
+    H, K = len(shocks), truncation
+    kept = squares[max(0, len(squares) - K) :]
+    known = np.empty(
+        (K, *np.broadcast_shapes(squares.shape[1:], np.shape(presample)))
+    )  # e² of the last K days
+    known[: K - len(kept)], known[K - len(kept) :] = presample, kept
+    # what the past gives to each day is the same on all paths of a draw; lag by lag, as its weight appears
+    base = coefficients[0] + np.zeros((H, *known.shape[1:]))
+    recent = []
+    for k, weight in enumerate(figarch_weights(orders, coefficients, K), start=1):
+        base[:k] += weight * known[K - k :][:H]
+        if k < H:
+            recent.append(weight)
+    kernel = np.array(recent[::-1])
+    h = np.empty((H, *np.broadcast_shapes(shocks.shape[1:], base.shape[1:])))
+    e2 = np.empty_like(h)
+    for t, shock in enumerate(shocks):
+        h[t] = base[t]
+        if lags := min(t, len(kernel)):
+            h[t] += np.einsum("ks,k...s->...s", kernel[-lags:], e2[t - lags : t])
+        e2[t] = h[t] * shock**2
+    return h, np.sqrt(h) * shocks
+
+
+def figarch_series(orders: tuple[int, int], coefficients: Array, shocks: Array, truncation: int) -> Future:
+    """A series without a past: e² is the mean variance ``ω/(1 − Σλ)`` on all days before it."""
+    level = coefficients[0] / _slack(np.sum(list(figarch_weights(orders, coefficients, truncation)), axis=0))
+    return simulate_figarch(orders, coefficients, np.empty((0, *level.shape)), level, shocks, truncation)
+
+
+def figarch_weights(orders: tuple[int, int], coefficients: Array, truncation: int) -> Iterator[Array]:
+    """The ARCH(∞) weights λ_1, ..., λ_truncation of FIGARCH, (S,) each (Baillie, Bollerslev and Mikkelsen 1996).
+
+    ``λ_1 = φ − β + d``, ``λ_k = β λ_{k−1} + δ_k − φ δ_{k−1}``, with the weights δ of the fractional difference
+    ``1 − (1 − L)^d``: ``δ_1 = d``, ``δ_k = (k − 1 − d)/k δ_{k−1}``.
+
+    Examples
+    --------
+    >>> weights = figarch_weights((1, 1), np.array([[0.1], [0.2], [0.4], [0.3]]), truncation=3)
+    >>> np.concatenate(list(weights))
+    array([0.3  , 0.13 , 0.079])
+    """
+    p, q = orders
+    zero = np.zeros(coefficients.shape[1:])
+    phi, d, beta = coefficients[1] if p else zero, coefficients[1 + p], coefficients[-1] if q else zero
+    delta, weight = d, phi - beta + d
+    yield weight
+    for k in range(2, truncation + 1):
+        before, delta = delta, (k - 1.0 - d) / k * delta
+        weight = beta * weight + delta - phi * before
+        yield weight

@@ -20,6 +20,8 @@ from mgvbp.volatility.filters.score import score
 
 THREADED = 2**22
 """Jobs of this many draws × days are split among threads: one thread works on them for about 4 ms."""
+MOST_LAGS = 2
+"""The most lags of α, γ and β: what the kernels of GARCH and EGARCH have room for."""
 
 
 class Filter(ABC):
@@ -69,14 +71,10 @@ class Filter(ABC):
         -------
         ndarray of shape (S,)
         """
-        means, values = self._checked(sample, mean, coefficients)
-        draws, first = values.shape[1], positive_integer(first, "first", least=0)
         days = len(sample) - first
-        if days < 1:
-            raise InvalidInputError(f"first must be below the number of days, {len(sample)}; got {first}")
-        freedom = np.full(draws, np.inf) if nu is None else np.asarray(nu, dtype=np.float64)
-        if freedom.shape != (draws,):
-            raise InvalidInputError(f"nu has shape {freedom.shape}; expected ({draws},): one per draw")
+        freedom = (
+            np.full(np.shape(coefficients)[1], np.inf) if nu is None else np.asarray(nu, dtype=np.float64)
+        )
         with np.errstate(all="ignore"):
             scales = in_blocks(1.0 / (freedom[None] - 2.0))
 
@@ -85,7 +83,7 @@ class Filter(ABC):
             score(sample.y, sample.X, mean, h, scales[block, 0], nu is not None, first, plainly, sums)
             return sums
 
-        logs, terms = self._over_blocks(sample, means, values, summed)
+        logs, terms = self._over_blocks(sample, mean, coefficients, summed)
         with np.errstate(all="ignore"):
             if nu is None:
                 return np.asarray(-0.5 * (days * LOG_2PI + logs + terms))
@@ -98,20 +96,21 @@ class Filter(ABC):
 
         Safeguards apply to the days of the sample, not to tomorrow's variance.
         """
-        means, values = self._checked(sample, mean, coefficients)
-        return self._over_blocks(sample, means, values, lambda block, mean, h, plainly: h)
+        return self._over_blocks(sample, mean, coefficients, lambda block, mean, h, plainly: h)
 
     def _over_blocks(
         self,
         sample: FilterData,
-        mean: Array,
-        coefficients: Array,
+        mean: ArrayLike,
+        coefficients: ArrayLike,
         result: Callable[[int, Array, Array, Flags], Array],
     ) -> Array:
         """Filter all blocks and put their results side by side; in threads where there is enough to do."""
-        draws = coefficients.shape[1]
+        values = np.asarray(coefficients, dtype=np.float64)
+        draws = values.shape[1]
         with np.errstate(all="ignore"):
-            means, rows = in_blocks(mean), in_blocks(self._rows(sample, coefficients))
+            means = in_blocks(np.asarray(mean, dtype=np.float64))
+            rows = in_blocks(self._rows(sample, values))
 
         def work(block: int) -> Array:
             h, plainly = np.empty((len(sample) + 1, LANES)), np.empty(LANES, dtype=np.bool_)
@@ -126,15 +125,40 @@ class Filter(ABC):
             results = [work(block) for block in range(len(rows))]
         return np.concatenate(results, axis=1)[:, :draws]
 
-    def _checked(self, sample: FilterData, mean: ArrayLike, coefficients: ArrayLike) -> tuple[Array, Array]:
-        # entries may be non-finite: such a draw gets a non-finite value
-        means, values = np.asarray(mean, dtype=np.float64), np.asarray(coefficients, dtype=np.float64)
-        if values.ndim != 2 or len(values) != self.size or not values.shape[1]:
-            raise InvalidInputError(f"coefficients have shape {values.shape}; expected ({self.size}, S)")
-        expected = (sample.X.shape[1], values.shape[1])
-        if means.shape != expected:
-            raise InvalidInputError(f"mean has shape {means.shape}; expected {expected}: (regressors, draws)")
-        return means, values
+
+class LaggedFilter(Filter):
+    """What the filters of GARCH and EGARCH share: coefficients (ω, α, γ, β), with up to two lags of the last three.
+
+    Parameters
+    ----------
+    p, o, q : int
+        The numbers of α, γ and β, 0 to 2.
+    """
+
+    def __init__(self, p: int, o: int, q: int) -> None:
+        check_orders(MOST_LAGS, p=p, o=o, q=q)
+        if p + o == 0:
+            raise InvalidInputError(
+                "the variance needs a term in past returns: 1 or 2 lags of α (p) or of γ (o)"
+            )
+        self.orders = (p, o, q)
+        self.size = 1 + p + o + q
+
+    def _by_lag(self, coefficients: Array) -> Array:
+        """α, γ and β at lags one and two, (3, 2, S); zero where the model has none."""
+        lags = np.zeros((3, MOST_LAGS, coefficients.shape[1]))
+        row = 1
+        for kind, order in enumerate(self.orders):
+            lags[kind, :order] = coefficients[row : row + order]
+            row += order
+        return lags
+
+
+def check_orders(most: int, **orders: int) -> None:
+    """Complain of a number of lags that is not an integer from 0 to ``most``."""
+    for name, order in orders.items():
+        if positive_integer(order, name, least=0) > most:
+            raise InvalidInputError(f"{name} must be at most {most}; got {order}")
 
 
 def in_blocks(rows: Array) -> Array:

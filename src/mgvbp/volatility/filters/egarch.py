@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from mgvbp.core import Array
-from mgvbp.volatility.filters.base import Filter
-from mgvbp.volatility.filters.data import FilterData
+from mgvbp.volatility.filters.base import LaggedFilter
+from mgvbp.volatility.filters.data import LOG_LARGEST, MEAN_ABSOLUTE, FilterData
 from mgvbp.volatility.filters.lanes import (
     LANES,
     WINDOW,
@@ -26,8 +26,6 @@ from mgvbp.volatility.filters.lanes import (
     residual,
     residuals_of_day,
 )
-from mgvbp.volatility.filters.orders import by_lag, checked_lags
-from mgvbp.volatility.filters.startup import LOG_LARGEST, MEAN_ABSOLUTE
 
 LOWEST, HIGHEST = WINDOW
 PER_LOG_2 = 1.0 / math.log(2.0)
@@ -41,13 +39,8 @@ F2, F3, F4, F5, F6, F7, F8, F9, F10, F11, F12, F13 = (1.0 / math.factorial(i) fo
 """The coefficients 1/k! of the Taylor sum. The term after the last is below 1e-17 for arguments up to ½ log 2."""
 
 
-class EgarchFilter(Filter):
+class EgarchFilter(LaggedFilter):
     """Variances of EGARCH(p, o, q).
-
-    Parameters
-    ----------
-    p, o, q : int
-        The numbers of α, γ and β, 0 to 2; the coefficients are (ω, α, γ, β).
 
     Examples
     --------
@@ -58,13 +51,9 @@ class EgarchFilter(Filter):
     array([[1.337 , 1.2951, 1.5238]])
     """
 
-    def __init__(self, p: int, o: int, q: int) -> None:
-        self.orders = checked_lags(p, o, q)
-        self.size = 1 + p + o + q
-
     def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         start = sample.startup
-        alpha, gamma, beta = by_lag(coefficients, self.orders)
+        alpha, gamma, beta = self._by_lag(coefficients)
         owed = alpha * start.surprise + beta * start.log_variance
         constant = coefficients[0] - MEAN_ABSOLUTE * (alpha[0] + alpha[1])  # has all of the √(2/π)
         return np.stack([

@@ -23,11 +23,10 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.fft import irfft, next_fast_len, rfft
 
 from mgvbp.core import Array, positive_integer
-from mgvbp.volatility.filters.base import Filter
+from mgvbp.volatility.filters.base import Filter, check_orders
 from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.garch import bounded
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residuals_of_day
-from mgvbp.volatility.filters.orders import checked_orders
 
 LOWEST, HIGHEST = WINDOW
 DEGREES = 24
@@ -57,7 +56,7 @@ class FigarchFilter(Filter):
     """
 
     def __init__(self, p: int, q: int, truncation: int = 1000) -> None:
-        checked_orders(1, p=p, q=q)
+        check_orders(1, p=p, q=q)
         self.orders = (p, q)
         self.truncation = positive_integer(truncation, "truncation")
         self.size = 2 + p + q

@@ -15,22 +15,15 @@ import math
 import numpy as np
 
 from mgvbp.core import Array
-from mgvbp.volatility.filters.base import Filter
-from mgvbp.volatility.filters.data import FilterData
+from mgvbp.volatility.filters.base import LaggedFilter
+from mgvbp.volatility.filters.data import LARGEST, FilterData
 from mgvbp.volatility.filters.lanes import LANES, WINDOW, Flags, compiled, residual, residuals_of_day
-from mgvbp.volatility.filters.orders import by_lag, checked_lags
-from mgvbp.volatility.filters.startup import LARGEST
 
 LOWEST, HIGHEST = WINDOW
 
 
-class GarchFilter(Filter):
+class GarchFilter(LaggedFilter):
     """Variances of GJR(p, o, q), of which GARCH and ARCH are cases.
-
-    Parameters
-    ----------
-    p, o, q : int
-        The numbers of α, γ and β, 0 to 2; the coefficients are (ω, α, γ, β).
 
     Examples
     --------
@@ -41,13 +34,9 @@ class GarchFilter(Filter):
     array([[0.95  , 0.775 , 1.2875]])
     """
 
-    def __init__(self, p: int, o: int, q: int) -> None:
-        self.orders = checked_lags(p, o, q)
-        self.size = 1 + p + o + q
-
     def _rows(self, sample: FilterData, coefficients: Array) -> Array:
         start = sample.startup
-        alpha, gamma, beta = by_lag(coefficients, self.orders)
+        alpha, gamma, beta = self._by_lag(coefficients)
         owed = alpha * start.square + gamma * start.negative_square + beta * start.variance
         return np.stack([
             coefficients[0] + owed[0] + owed[1], coefficients[0], alpha[0], alpha[0] + gamma[0], beta[0],
