@@ -9,11 +9,13 @@ import multiprocessing
 import os
 import re
 import sys
+import threading
 import time
 import tracemalloc
 import warnings
 import zlib
 from ast import literal_eval
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import joblib
@@ -525,12 +527,11 @@ def test_values_of_many_chunks_are_written_in_place():
 
 def test_several_workers(path, monkeypatch, small_chunks):
     """Each chunk of a thread is kept as it comes, and what workers have begun others may end."""
-    for name in ("START_UP", "WORTHWHILE"):
-        monkeypatch.setattr(f"mgvbp.run.cost.{name}", 0.0)
+    monkeypatch.setattr("mgvbp.run.cost.WORTHWHILE", 0.0)
     parts, write, options = {}, Recorder.write, {"max_iterations": 4, "estimator": "h", "num_draws": 6}
 
-    def noted(self):
-        write(self)
+    def noted(self, **options):
+        write(self, **options)
         saved = read_checkpoint(path)
         parts[saved.iterations, int(saved.part.known.sum()) if saved.part else 0] = path.read_bytes()
 
@@ -831,6 +832,29 @@ def test_a_run_is_not_begun_where_there_is_something(path):
     assert function.draws == 0
 
 
+def test_of_runs_that_begin_at_once_one_has_the_file(path):
+    """They meet in their gradients, which are compared with differences before the file is written."""
+    barrier = threading.Barrier(4)
+
+    def begun(number):
+        met = []
+
+        def grad(theta):
+            if not met:
+                met.append(barrier.wait(60.0))
+            return -theta
+
+        try:
+            return mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), dim=2, grad=grad, checkpoint=path)
+        except InvalidInputError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        refused = [found for found in pool.map(begun, range(4)) if isinstance(found, str)]
+    assert len(refused) == 3
+    assert all(re.match(r"there is a checkpoint of \d+ iterations? at ", message) for message in refused)
+
+
 def test_a_disk_that_fails_for_a_while(path, monkeypatch):
     """One warning, the file of before stays whole, and it is written again when the disk is well."""
     codes, now = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO), [0]
@@ -881,7 +905,12 @@ def test_writes_are_apart(path, monkeypatch):
     """As many seconds as was asked for, by a clock that runs a second an iteration."""
     seconds, writes, write = [0.0], [], Recorder.write
     monkeypatch.setattr("mgvbp.run.checkpoint.time.monotonic", lambda: seconds[0])
-    monkeypatch.setattr(Recorder, "write", lambda self: (writes.append(self._saved.iterations), write(self)))
+
+    def noted(self, **options):
+        writes.append(self._saved.iterations)
+        write(self, **options)
+
+    monkeypatch.setattr(Recorder, "write", noted)
 
     def log_density(theta):
         seconds[0] += 1.0

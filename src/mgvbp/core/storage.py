@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp.errors import FileFormatError
+from mgvbp.errors import FileFormatError, InvalidTypeError
 
 FORMAT_VERSION = 1
 
@@ -31,11 +31,13 @@ def write_archive(
     arrays: Mapping[str, NDArray[Any] | list[NDArray[Any]]],
     *,
     compressed: bool = True,
+    new: bool = False,
 ) -> None:
     """Write arrays and a JSON header to ``path``, completely or not at all; a list of arrays is joined to one.
 
     The file has another name until it is complete, so that the file at ``path`` is complete even if two processes
-    write at once. A process that is killed while it writes leaves ``<name>.<random>.partial``, which may be deleted.
+    write at once. With ``new`` only the first of them succeeds; the others raise `FileExistsError`. A process that is
+    killed while it writes leaves ``<name>.<random>.partial``, which may be deleted.
     """
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     members = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
@@ -54,10 +56,24 @@ def write_archive(
                         _write_array(member, array)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(target)
+        if new:
+            _claim(partial, target)
+        else:
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def _claim(partial: Path, target: Path) -> None:
+    """Give a file its name, unless there is something by that name."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise
+    except OSError:  # The file system has no links: for a moment the file is there and empty.
+        target.open("xb").close()
+        partial.replace(target)
 
 
 def _write_array(file: IO[bytes], array: NDArray[Any] | list[NDArray[Any]]) -> None:
@@ -124,6 +140,10 @@ def read_archive(
         Takes the header and returns the most bytes that the arrays may have. By default this is the size of the file,
         which suits files that are not compressed. No array is made before the limit is checked.
     """
+    if not isinstance(path, str | PathLike):
+        raise InvalidTypeError(f"expected the path of a file; got {path!r}")
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):  # which open refuses
+        raise FileFormatError(f"{path} is not a regular file")
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:

@@ -12,7 +12,6 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -140,7 +139,6 @@ class Recorder:
         Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
         self.kept = saved is not None
         if saved is None:
-            _require_nothing(self._path)
             saved = Saved(dict(settings), None, None, None, Failures())
         self._every, self._saved = float(every), saved
         self.failures = replace(saved.failures)
@@ -200,15 +198,17 @@ class Recorder:
         if time.monotonic() - self._written >= self._every:
             self.write()
 
-    def write(self) -> None:
-        """Replace the file; an error of the disk is a warning."""
+    def write(self, first: bool = False) -> None:
+        """Replace the file, of which there must be none at the ``first`` write; an error of the disk is a warning."""
         # Workers that are lost do not belong to draws, so that all of them count at any time.
         failures = replace(self._saved.failures, workers_lost=self.failures.workers_lost)
         try:
             content, arrays = encoded(replace(self._saved, failures=failures))
-            write_archive(self._path, "checkpoint", content, arrays, compressed=False)
+            write_archive(self._path, "checkpoint", content, arrays, compressed=False, new=not self.kept)
             size = self._path.stat().st_size
         except (OSError, MemoryError) as error:
+            if first and isinstance(error, FileExistsError):
+                raise InvalidInputError(_occupied(self._path)) from None
             reason = str(error) or type(error).__name__
             self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
         else:
@@ -301,20 +301,14 @@ def _checked_path(path: object) -> Path:
     return Path(name)
 
 
-def _require_nothing(path: Path) -> None:
-    """Refuse to begin a run where there is another one."""
+def _occupied(path: Path) -> str:
+    """What is at the path already, and what to do."""
     try:
-        free = not path.exists()
-    except OSError:  # what cannot be looked at cannot be written: there will be a warning
-        free = True
-    if free:
-        return
-    what, advice = "something that is no checkpoint", "choose another path, or delete it"
-    with suppress(FileFormatError, OSError):
         number = read_checkpoint(path).iterations
-        what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
-        advice = f"{_resumption(path)}; delete it to begin anew"
-    raise InvalidInputError(f"there is {what} at {path}: {advice}")
+    except (FileFormatError, OSError):
+        return f"there is something that is no checkpoint at {path}: choose another path, or delete it"
+    what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
+    return f"there is {what} at {path}: {_resumption(path)}; delete it to begin anew"
 
 
 def _resumption(path: Path) -> str:

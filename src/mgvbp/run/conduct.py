@@ -95,7 +95,9 @@ class Execution:
                 evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
             )
             if recorder:
-                recorder.write()  # a bad path shows at once, and there is always a file to resume from
+                recorder.write(
+                    first=True
+                )  # a bad path shows at once, and there is always a file to resume from
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
                 keep = recorder.keep
