@@ -31,9 +31,6 @@ from mgvbp.run.evaluation import Evaluator
 from mgvbp.run.loop import Snapshot, rows_of
 from mgvbp.run.recognition import Function, recognise
 
-LARGE = 2**30
-"""Bytes of a file from which the user is told that it grows. All of it is written every time: a disk takes seconds for
-1 GiB, which at half of that nobody notices, and at twice of that is felt beside the default of 60 s between writes."""
 SAME_DRAWS = 1e-6
 """Relative difference below which draws made again are taken for those of the file. Another BLAS changes their last
 digits, a wrong state all of them, so that anything between 1e-10 and 1e-2 would do."""
@@ -106,24 +103,11 @@ class Saved:
 
 
 class Recorder:
-    """Keeps where a run is, and writes it to a file from time to time.
+    """Keeps where a run is, and writes it to a file, every so many seconds.
 
-    Parameters
-    ----------
-    path : path
-    every : float
-        Seconds between two writes. A write that fails is a warning, not the end of the run.
-    settings : mapping
-        What, besides the log-likelihood, `fit` was called with.
-    saved : Saved, optional
-        What the file has, if the run is resumed; without it there must be nothing at ``path``.
-
-    Attributes
-    ----------
-    failures : Failures
-        Evaluations that failed, those before the run was resumed too. Who evaluates the draws counts them here.
-    kept : bool
-        Whether there is a file to resume from. It stays when a later write fails, as files are replaced as a whole.
+    ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run is
+    resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
+    failed. ``kept`` says whether there is a file to resume from, which stays when a later write fails.
     """
 
     def __init__(
@@ -143,7 +127,7 @@ class Recorder:
         self._every, self._saved = float(every), saved
         self.failures = replace(saved.failures)
         self._written = time.monotonic()
-        self._warned: set[str] = set()
+        self._warned = False
 
     @property
     def start(self) -> Snapshot | None:
@@ -205,27 +189,17 @@ class Recorder:
         try:
             content, arrays = encoded(replace(self._saved, failures=failures))
             write_archive(self._path, "checkpoint", content, arrays, compressed=False, new=not self.kept)
-            size = self._path.stat().st_size
+            self.kept = True
         except (OSError, MemoryError) as error:
             if first and isinstance(error, FileExistsError):
                 raise InvalidInputError(_occupied(self._path)) from None
-            reason = str(error) or type(error).__name__
-            self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
-        else:
-            self.kept = True
-            if size > LARGE:
-                self._warn(
-                    "size",
-                    f"the checkpoint has grown to {size / 2**30:.1f} GiB, which are written anew every "
-                    f"{self._every:g} s (every=)",
+            if not self._warned:
+                reason = str(error) or type(error).__name__
+                warn_user(
+                    f"the checkpoint could not be written, the run goes on: {reason}", CheckpointWarning
                 )
+            self._warned = True
         self._written = time.monotonic()
-
-    def _warn(self, what: str, message: str) -> None:
-        """Warn, but only once of the same thing."""
-        if what not in self._warned:
-            self._warned.add(what)
-            warn_user(message, CheckpointWarning)
 
 
 def _same_draws(before: Array, now: Array) -> bool:

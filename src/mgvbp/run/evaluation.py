@@ -36,13 +36,7 @@ class Evaluator(Protocol):
 
 
 class Here:
-    """Evaluates draws in this process and lets exceptions pass.
-
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    """
+    """Evaluates draws in this process and lets exceptions pass."""
 
     def __init__(self, problem: Problem, needs: Needs) -> None:
         self.problem, self.needs = problem, needs

@@ -36,20 +36,10 @@ With half of it a long run would end at one draw in a thousand; twice as much on
 
 
 class Pool:
-    """Evaluates draws here or by workers; `close` it after use.
+    """Evaluates draws here or by up to ``workers`` workers, ``timeout`` seconds a draw; `close` it after use.
 
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    workers : int
-        How many there may be. With 1 all draws are evaluated here.
-    timeout : float or None
-        Seconds that a draw may take.
-    failures : Failures
-        Where draws without a value, and workers that are lost, are counted.
-    valued : bool
-        Whether some draw had a value before, in a run that is resumed.
+    Draws without a value, and workers that are lost, are counted in ``failures``. ``valued`` says whether some draw had
+    a value before, in a run that is resumed.
     """
 
     def __init__(

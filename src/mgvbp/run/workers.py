@@ -51,16 +51,7 @@ RESTING: dict[int, list[Executor]] = {}
 
 
 class Workers:
-    """Attempts to evaluate chunks by joblib's workers; `close` it after use.
-
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    number : int
-    failures : Failures
-        Where workers that are lost are counted.
-    """
+    """Attempts to evaluate chunks by joblib's workers, and counts those that are lost; `close` it after use."""
 
     def __init__(self, problem: Problem, needs: Needs, number: int, failures: Failures) -> None:
         from joblib.parallel import get_active_backend
