@@ -8,7 +8,7 @@ import pytest
 
 import mgvbp
 from mgvbp.core import storage
-from mgvbp.errors import FileFormatError, InvalidTypeError
+from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_only_files_that_end_are_read(tmp_path):
     for endless in ("/dev/zero", tmp_path / "pipe"):
         with pytest.raises(FileFormatError, match="is not a regular file"):
             mgvbp.load(endless)
-    for nothing in (None, 3, b"file"):
-        with pytest.raises(InvalidTypeError, match="the path of a file"):
+    for nothing in (None, 3, b"file", "", "a\0b"):
+        with pytest.raises((InvalidTypeError, InvalidInputError), match="the path of a file"):
             mgvbp.load(nothing)
 
 

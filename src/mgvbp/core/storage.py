@@ -17,9 +17,19 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp.errors import FileFormatError, InvalidTypeError
+from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 
 FORMAT_VERSION = 1
+
+
+def as_path(path: object, name: str = "path") -> Path:
+    """``path`` if it can be that of a file; ``name`` is what an error calls it."""
+    text = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"{name} must be the path of a file; got {path!r}")
+    if not Path(text).name or "\0" in text:
+        raise InvalidInputError(f"{name} must be the path of a file; got {path!r}")
+    return Path(text)
 
 
 def write_archive(
@@ -39,7 +49,7 @@ def write_archive(
     """
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     members = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
-    target = Path(path)
+    target = as_path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(
             errno.ENOENT, "No such file or directory, make the folder first", str(target.parent)
@@ -114,11 +124,10 @@ def read_archive(
     ``most`` takes the header and returns the most bytes that the arrays may have. By default this is the size of the
     file, which suits files that are not compressed. No array is made before the limit is checked.
     """
-    if not isinstance(path, str | PathLike):
-        raise InvalidTypeError(f"expected the path of a file; got {path!r}")
-    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):  # which open refuses
+    source = as_path(path)
+    if source.exists() and not (source.is_file() or source.is_dir()):  # A folder is refused by open.
         raise FileFormatError(f"{path} is not a regular file")
-    with Path(path).open("rb") as file:
+    with source.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 sizes = _sizes(archive)

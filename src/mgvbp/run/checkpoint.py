@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -21,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.core.linalg import Array
-from mgvbp.core.storage import read_archive, write_archive
+from mgvbp.core.storage import as_path, read_archive, write_archive
 from mgvbp.core.version import __version__
-from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, InvalidTypeError, warn_user
+from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.encoding import KINDS, Decoder, Encoder
@@ -105,8 +104,8 @@ class Saved:
 class Recorder:
     """Keeps where a run is, and writes it to a file, every so many seconds.
 
-    ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run is
-    resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
+    ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run
+    is resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
     failed. ``kept`` says whether there is a file to resume from, which stays when a later write fails.
     """
 
@@ -117,7 +116,7 @@ class Recorder:
         settings: Mapping[str, Any],
         saved: Saved | None = None,
     ) -> None:
-        self._path = _checked_path(path)
+        self._path = as_path(path, "checkpoint")
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
         Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
@@ -264,15 +263,6 @@ def read_checkpoint(path: str | PathLike[str]) -> Saved:
 
 
 # --- the path -------------------------------------------------------------------------------------------
-
-
-def _checked_path(path: object) -> Path:
-    name = os.fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(name, str):
-        raise InvalidTypeError(f"checkpoint must be the path of a file; got {path!r}")
-    if not Path(name).name or "\0" in name:
-        raise InvalidInputError(f"checkpoint must be the path of a file; got {path!r}")
-    return Path(name)
 
 
 def _occupied(path: Path) -> str:

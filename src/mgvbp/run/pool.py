@@ -17,7 +17,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpWarning, warn_
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run import attempts, cost
-from mgvbp.run.attempts import Done, Failed, Indices, Keep, Outcome, attempt, slices
+from mgvbp.run.attempts import Done, Failed, Indices, Keep, Outcome, attempt
 from mgvbp.run.cost import Cost
 from mgvbp.run.workers import Workers
 
@@ -101,16 +101,18 @@ class Pool:
         The first call does not count, as it may compile something or read a file. Slices grow until they take some
         time, as many draws at once may cost no more than one.
         """
-        rest = np.arange(len(theta))
-        for part in slices(rest):
-            rest = rest[len(part) :]
-            for rows, outcome in self._attempts(self._workers, iteration, theta, [part]):
-                found.take(rows, outcome)
+        rest, size = np.arange(len(theta)), 1
+        while len(rest):
+            part, rest = rest[:size], rest[size:]
+            ((_, outcome),) = self._attempts(self._workers, iteration, theta, [part])
+            found.take(part, outcome)
+            if not isinstance(outcome, Done):
+                continue
             ahead = outcome.seconds / len(part) * len(rest)
-            telling = outcome.seconds > attempts.CHUNK or ahead <= cost.WORTHWHILE
-            if part[0] > 0 and telling and isinstance(outcome, Done):
+            if part[0] > 0 and (outcome.seconds > attempts.CHUNK or ahead <= cost.WORTHWHILE):
                 self._cost.learn(outcome.seconds, len(part))
                 break
+            size = 2 * size if outcome.seconds < attempts.CHUNK else 1
         return rest
 
     def _attempts(

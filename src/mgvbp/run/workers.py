@@ -64,10 +64,12 @@ class Workers:
         self._open = opener(backend, number)
         self._processes = isinstance(self._open, Process)
         self._needs, self._failures, self._number = needs, failures, number
-        # A cluster takes a while to answer: a second task for each worker is there when the first has ended.
-        self._most = number if self._dask is None else 2 * number
+        self._most = (
+            math.inf if self._dask else number
+        )  # Dask takes a while to answer, and shares out tasks itself.
         self._idle = RESTING.pop(number, []) if self._processes else []
         self._busy: dict[Future[Any], tuple[Executor, Indices, float]] = {}
+        self._scattered: Any = None
 
     def close(self) -> None:
         """Let the workers go, and end those that are still at work."""
@@ -82,20 +84,19 @@ class Workers:
     ) -> Iterator[Outcome]:
         """Attempt each chunk within ``limit`` seconds; the outcomes come as they are known."""
         waiting: deque[tuple[Indices, Any]] = deque((rows, b"") for rows in chunks)
-        present = self._watched(set())
+        present = self._addresses()
         while waiting or self._busy:
             while waiting and len(self._busy) < self._most:
                 rows, content = waiting.popleft()
-                # Dask's workers give up by themselves, and tasks may wait for one.
+                slack = SLACK if self._idle else START
                 patience = (
-                    math.inf if limit is None or self._dask else limit + (SLACK if self._idle else START)
-                )
+                    math.inf if limit is None or self._dask else limit + slack
+                )  # Dask's tasks may wait.
                 executor = self._idle.pop() if self._idle else self._open()
                 task = (self._model, content, iteration, theta[rows], self._needs, limit)
                 try:
                     self._busy[executor.submit(work, *task)] = executor, rows, time.monotonic() + patience
                 except BrokenExecutor:  # It was lost while it had nothing to do.
-                    self._failures.add("workers_lost")
                     waiting.appendleft((rows, content))
             for future, executor, rows in self._ended():
                 outcome = self._outcome(future, executor)
@@ -103,7 +104,8 @@ class Workers:
                     waiting.appendleft((rows, self._sent()))
                 else:
                     yield rows, outcome
-            present = self._watched(present)
+        for _ in present - self._addresses():  # Dask itself says nothing of workers that are gone.
+            self._failures.add("workers_lost")
 
     def _ended(self) -> list[tuple[Future[Any], Executor, Indices]]:
         """Wait for a task that has ended, or that should have; such tasks are no longer among the busy."""
@@ -138,15 +140,16 @@ class Workers:
             executor.shutdown(wait=False, kill_workers=True)
 
     def _sent(self) -> Any:
-        """The model as a task takes it along; Dask sends large things apart from tasks."""
-        return self._content if self._dask is None else self._dask.scatter(self._content, hash=False)
+        """The model as a task takes it along; Dask has large things on a worker, with which they may be lost."""
+        if self._dask is None:
+            return self._content
+        if self._scattered is None or self._scattered.status != "finished":
+            self._scattered = self._dask.scatter(self._content, hash=False)
+        return self._scattered
 
-    def _watched(self, before: set[str]) -> set[str]:
-        """Return the addresses of Dask's workers, and count those that are gone: Dask itself says nothing of them."""
-        present = set() if self._dask is None else set(self._dask.ncores())
-        for _ in before - present:
-            self._failures.add("workers_lost")
-        return present
+    def _addresses(self) -> set[str]:
+        """The workers of Dask that are there."""
+        return set() if self._dask is None else set(self._dask.ncores())
 
 
 def packed(problem: Problem) -> bytes:
@@ -257,4 +260,4 @@ def work(
     if beside in wait([beside], limit).done:
         outcome: Done | Failed = beside.result()
         return outcome
-    return Failed("timed_out", f"took longer than {limit:g} seconds", limit)
+    return Failed("timed_out", f"took longer than {limit:g} seconds")
