@@ -6,7 +6,9 @@ import stat
 import numpy as np
 import pytest
 
+import mgvbp
 from mgvbp.core import storage
+from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 
 
 @pytest.fixture
@@ -58,3 +60,31 @@ def test_a_list_is_written_end_to_end(path):
     storage.write_archive(path, "thing", {}, {"x": parts}, compressed=False)
     found = storage.read_archive(path, "thing", ["x"])[1]["x"]
     np.testing.assert_array_equal(found, np.concatenate(parts), strict=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+def test_only_files_that_end_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for endless in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(FileFormatError, match="is not a regular file"):
+            mgvbp.load(endless)
+    for nothing in (None, 3, b"file", "", "a\0b"):
+        with pytest.raises((InvalidTypeError, InvalidInputError), match="the path of a file"):
+            mgvbp.load(nothing)
+
+
+def test_a_new_file_replaces_none(path, monkeypatch):
+    """Also where there are no links."""
+
+    def unknown(*paths):
+        raise PermissionError("no links")
+
+    for patched in (False, True):
+        if patched:
+            monkeypatch.setattr(storage.os, "link", unknown)
+        storage.write_archive(path, "thing", {}, {"x": np.zeros(3)}, new=True)
+        with pytest.raises(FileExistsError):
+            storage.write_archive(path, "thing", {}, {"x": np.ones(3)}, new=True)
+        assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
+        path.unlink()

@@ -50,12 +50,11 @@ def sharded(function=None, shards=SHARDS, **options):
 # --- sums ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["__call__", "value_and_grad", "value_grad_and_squares"])
-def test_all_shards_are_all_data(name):
-    found, expected = getattr(sharded(), name)(THETA), getattr(Linear(), name)(THETA, (X, Y))
-    pairs = [(found, expected)] if name == "__call__" else zip(found, expected, strict=True)
-    for a, b in pairs:
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+def test_all_shards_are_all_data():
+    for name in ("value_and_grad", "value_grad_and_squares"):
+        for a, b in zip(getattr(sharded(), name)(THETA), getattr(Linear(), name)(THETA, (X, Y)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+    np.testing.assert_allclose(sharded()(THETA), linear(THETA, (X, Y)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("batch_shards", [1, 2, 3, 8])
@@ -165,27 +164,19 @@ def test_auto_wants_all_shards():
 # --- errors -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (
-            lambda theta, shard: (shard[1] - theta @ shard[0].T) ** 2,
-            r"shard 0 returned shape \(7, 5\); expected \(7,\)",
-        ),
+def test_what_is_not_one_sum_a_draw_is_refused():
+    for function, message in [
+        (lambda theta, shard: (shard[1] - theta @ shard[0].T) ** 2, r"shape \(7, 5\); expected \(7,\)"),
         (lambda theta, shard: 1.0, r"shard 0 returned shape \(\)"),
         (lambda theta, shard: np.zeros(6 + (len(shard[1]) > 1)), r"shard 1 returned shape \(6,\)"),
         (lambda theta, shard: None, "shard 0 returned object values"),
-    ],
-)
-def test_what_is_not_one_sum_a_draw_is_refused(function, message):
-    with pytest.raises(EvaluationError, match=message) as caught:
-        sharded(function)(THETA)
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert str(again) == str(caught.value)
-    np.testing.assert_array_equal(again.theta, THETA)
+    ]:  # fmt: skip
+        with pytest.raises(EvaluationError, match=message) as caught:
+            sharded(function)(THETA)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert str(again) == str(caught.value)
+        np.testing.assert_array_equal(again.theta, THETA)
 
-
-def test_gradients_of_another_shape_are_refused():
     class Wrong(Linear):
         def value_and_grad(self, theta, shard):
             return self(theta, shard), np.zeros(3)
@@ -202,9 +193,8 @@ def test_an_exception_passes_through():
         mgvbp.fit(sharded(broken), PRIOR)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
+def test_bad_input():
+    for arguments, options, error, message in [
         (("f", SHARDS), {}, InvalidTypeError, "function of draws and a shard"),
         ((linear, X), {}, InvalidTypeError, r"shards must be a list.*got ndarray: numpy\.array_split"),
         ((linear, {}), {}, InvalidTypeError, "got dict"),
@@ -215,13 +205,8 @@ def test_an_exception_passes_through():
         ((linear, SHARDS), {"batch_shards": 2.0}, InvalidTypeError, "batch_shards"),
         ((linear, SHARDS), {"rng": "a"}, InvalidTypeError, "rng"),
         ((linear, SHARDS), {"client": "tcp://localhost:8786"}, MgvbpError, "distributed"),
-    ],
-)
-def test_bad_input(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        ShardedLikelihood(*arguments, **options)
-
-
-def test_one_draw_at_a_time_is_refused():
+    ]:
+        with pytest.raises(error, match=message):
+            ShardedLikelihood(*arguments, **options)
     with pytest.raises(InvalidInputError, match="leave vectorized=True"):
         mgvbp.fit(sharded(linear), PRIOR, vectorized=False)

@@ -30,6 +30,17 @@ def start(cls=Asynchronous, method=METHOD, **options):
     return cls(method, PRIOR, initial_variance=POSTERIOR.covariance, **options)
 
 
+def tell(run, *draws):
+    """Tell the values of draws; returns what came of the last."""
+    return [run.tell(draw.number, log_likelihood(draw.theta)) for draw in draws][-1]
+
+
+def assert_normal(*samples):
+    """By Kolmogorov-Smirnov at the level 0.001."""
+    for sample in samples:
+        assert stats.kstest(np.ravel(sample), "norm").pvalue > 0.001
+
+
 # --- simulated workers --------------------------------------------------------------------------------
 
 
@@ -106,19 +117,13 @@ def test_no_bias_where_the_cost_depends_on_theta():
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
 def test_each_step_has_independent_draws_from_its_own_gaussian(used, ahead):
-    """Standard normal in its frame, by Kolmogorov-Smirnov at the level 0.001, while q runs after a moving target."""
+    """Standard normal in its frame, while q runs after a moving target."""
     lively = MGVBP(step_size=0.3, decay_after=None, momentum=0.0)
     run = Asynchronous(lively, 2, ahead=ahead, estimator="regression", num_draws=15, rng=1)
     simulate(run, target=lambda theta: -0.5 * ((theta - 3.0 * np.sin(run.iteration / 5.0)) ** 2).sum())
     eps = np.array(used)
     assert run.discarded > 0.1 * eps[..., 0].size or ahead == 0
-    for sample in (
-        eps[..., 0],
-        eps[..., 1],
-        eps.sum(axis=2) / np.sqrt(2.0),
-        eps.mean(axis=1) * np.sqrt(15.0),
-    ):
-        assert stats.kstest(sample.ravel(), "norm").pvalue > 0.001
+    assert_normal(eps[..., 0], eps[..., 1], eps.sum(axis=2) / np.sqrt(2.0), eps.mean(axis=1) * np.sqrt(15.0))
     # in every place of a batch: replacements that go to its end would show there (|z| of 40 and more)
     assert np.abs(eps.mean(axis=0) * np.sqrt(len(eps))).max() < 4.5
 
@@ -135,18 +140,13 @@ GAUSSIANS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), GAUSSIANS)
-def test_the_coupling_gives_draws_from_the_new_gaussian(old, new):
-    theta, kept = coupled(old.sample(20_000, 5), old, new, np.random.default_rng(6))
-    eps = new.family.to_frame(new.factor, theta - new.mean)
-    for sample in (
-        eps[:, 0],
-        eps[:, 1],
-        eps.sum(axis=1) / np.sqrt(2.0),
-        (eps[:, 0] - eps[:, 1]) / np.sqrt(2.0),
-    ):
-        assert stats.kstest(sample, "norm").pvalue > 0.001
-    np.testing.assert_array_equal(theta[kept], old.sample(20_000, 5)[kept])
+def test_the_coupling_gives_draws_from_the_new_gaussian():
+    for old, new in GAUSSIANS:
+        before = old.sample(20_000, 5)
+        theta, kept = coupled(before, old, new, np.random.default_rng(6))
+        x, y = new.family.to_frame(new.factor, theta - new.mean).T
+        assert_normal(x, y, (x + y) / np.sqrt(2.0), (x - y) / np.sqrt(2.0))
+        np.testing.assert_array_equal(theta[kept], before[kept])
 
 
 def test_the_coupling_keeps_as_many_as_possible():
@@ -173,10 +173,9 @@ def test_a_step_waits_for_its_slowest_draw_and_nobody_else_does():
     run = start(num_draws=4, ahead=1)
     slow, *others = [run.ask() for _ in range(8)]
     assert run.ask() is None  # two steps are out
-    for draw in others:
-        assert run.tell(draw.number, log_likelihood(draw.theta)) == []
+    assert tell(run, *others) == []
     assert run.iteration == 0
-    infos = run.tell(slow.number, log_likelihood(slow.theta))
+    infos = tell(run, slow)
     # the second follows at once unless one of its draws was exchanged
     assert len(infos) == run.iteration == 2 - (run.discarded > 0)
 
@@ -185,8 +184,7 @@ def test_the_order_of_telling_makes_no_difference():
     def told(order):
         run = start(num_draws=6, ahead=0)
         draws = [run.ask() for _ in range(6)]
-        for k in order:
-            run.tell(draws[k].number, log_likelihood(draws[k].theta))
+        tell(run, *(draws[k] for k in order))
         return run.gaussian
 
     first, second = told(range(6)), told([3, 5, 0, 1, 4, 2])
@@ -197,7 +195,7 @@ def test_the_order_of_telling_makes_no_difference():
 def test_a_step_is_the_optimizer_s():
     run, optimizer = start(num_draws=6, ahead=0), start(Told, num_draws=6)
     draws = [run.ask() for _ in range(6)]
-    infos = [info for draw in draws for info in run.tell(draw.number, log_likelihood(draw.theta))]
+    infos = tell(run, *draws)
     theta = np.array([draw.theta for draw in draws])
     assert infos == [optimizer.tell_about(theta, np.array([log_likelihood(row) for row in theta]))]
     np.testing.assert_array_equal(run.gaussian.factor, optimizer.gaussian.factor)
@@ -206,12 +204,12 @@ def test_a_step_is_the_optimizer_s():
 # --- late and never -----------------------------------------------------------------------------------
 
 
-def test_draws_that_are_given_up_are_left_out_and_counted():
+@pytest.mark.parametrize("order", [[2, 0, 1, 3, 4, 5], [0, 1, 3, 4, 5, 2]], ids=["first", "last"])
+def test_draws_that_are_given_up_are_left_out_and_counted(order):
     run = start(num_draws=6, ahead=0)
     draws = [run.ask() for _ in range(6)]
-    assert run.give_up(draws[2].number) == []
-    for draw in draws[:2] + draws[3:]:
-        infos = run.tell(draw.number, log_likelihood(draw.theta))
+    for k in order:
+        infos = run.give_up(draws[k].number) if k == 2 else tell(run, draws[k])
     (info,) = infos
     assert (run.given_up, info.dropped, run.iteration) == (1, 1, 1)
     reference = start(Told, num_draws=6)
@@ -220,22 +218,14 @@ def test_draws_that_are_given_up_are_left_out_and_counted():
     np.testing.assert_array_equal(run.gaussian.mean, reference.gaussian.mean)
 
 
-def test_the_last_draw_may_be_given_up():
-    run = start(num_draws=3, ahead=0)
-    draws = [run.ask() for _ in range(3)]
-    for draw in draws[:2]:
-        run.tell(draw.number, log_likelihood(draw.theta))
-    assert len(run.give_up(draws[2].number)) == 1
-
-
 def test_what_comes_late_or_twice_does_nothing():
     run = start(num_draws=3, ahead=0)
     draws = [run.ask() for _ in range(3)]
-    run.tell(draws[0].number, log_likelihood(draws[0].theta))
+    tell(run, draws[0])
     assert run.tell(draws[0].number, 1e6) == []
     run.give_up(draws[1].number)
     assert run.tell(draws[1].number, 1e6) == run.give_up(draws[1].number) == []
-    run.tell(draws[2].number, log_likelihood(draws[2].theta))
+    tell(run, draws[2])
     state = run.state
     assert [run.tell(draw.number, 1e6) for draw in draws] == [[], [], []]
     assert run.state is state
@@ -249,8 +239,7 @@ def test_every_draw_is_used_discarded_or_on_its_way():
         while len(on_the_way) < 7 and (draw := run.ask()) is not None:
             on_the_way.append(draw)
             handed_out += 1
-        draw = on_the_way.pop(rng.integers(len(on_the_way)))
-        run.tell(draw.number, log_likelihood(draw.theta))
+        tell(run, on_the_way.pop(rng.integers(len(on_the_way))))
     used = 5 * run.iteration
     assert run.discarded > 20
     assert used + run.discarded <= handed_out <= used + run.discarded + 2 * 5
@@ -303,54 +292,42 @@ def test_draws_may_be_modified_by_the_caller():
     run, reference = start(num_draws=3), start(num_draws=3)
     for _ in range(6):
         draw, same = run.ask(), reference.ask()
-        run.tell(draw.number, log_likelihood(draw.theta))
+        tell(run, draw)
         draw.theta[:] = np.nan
-        reference.tell(same.number, log_likelihood(same.theta))
+        tell(reference, same)
     np.testing.assert_array_equal(run.gaussian.mean, reference.gaussian.mean)
 
 
-@pytest.mark.parametrize("number", [-1, 1, 10**9])
-def test_unknown_numbers(number):
+def test_bad_numbers():
     run = start()
     run.ask()
-    with pytest.raises(InvalidInputError, match="draw"):
-        run.tell(number, 0.0)
+    for number in (-1, 1, 10**9):
+        with pytest.raises(InvalidInputError, match="draw"):
+            run.tell(number, 0.0)
+    for number in ("a", None, 0.5):
+        with pytest.raises(InvalidTypeError, match="the number of a draw"):
+            run.tell(number, 0.0)
 
 
-@pytest.mark.parametrize("number", ["a", None, 0.5])
-def test_numbers_that_are_none(number):
-    with pytest.raises(InvalidTypeError, match="the number of a draw"):
-        start().tell(number, 0.0)
+def test_bad_values():
+    """The draw stays open."""
+    run, steep = start(num_draws=2, ahead=0), start(estimator="gradient")
+    draw, other = run.ask(), steep.ask()
+    for value in (None, "a", [1.0, 2.0], 1j):
+        with pytest.raises(EvaluationError):
+            run.tell(draw.number, value)
+    for slope in (None, [1.0], [[1.0, 2.0]], "a"):
+        with pytest.raises(EvaluationError, match="grad returned"):
+            steep.tell(other.number, 0.0, slope)
+    assert len(tell(run, draw, run.ask())) == 1
 
 
-@pytest.mark.parametrize("value", [None, "a", [1.0, 2.0], 1j])
-def test_bad_values(value):
-    run = start(num_draws=2, ahead=0)
-    draw = run.ask()
-    with pytest.raises(EvaluationError):
-        run.tell(draw.number, value)
-    run.tell(draw.number, log_likelihood(draw.theta))  # the draw is still open
-    last = run.ask()
-    assert len(run.tell(last.number, log_likelihood(last.theta))) == 1
-
-
-@pytest.mark.parametrize("slope", [None, [1.0], [[1.0, 2.0]], "a"])
-def test_bad_gradients(slope):
-    run = start(estimator="gradient")
-    draw = run.ask()
-    with pytest.raises(EvaluationError, match="grad returned"):
-        run.tell(draw.number, 0.0, slope)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"draws": "sobol"}, InvalidInputError, "leave draws= out"),
-        ({"ahead": -1}, InvalidInputError, "ahead must be at least 0"),
-        ({"ahead": 1.5}, InvalidTypeError, "ahead"),
-        ({"method": "adam"}, InvalidInputError, "method must be one of"),
-    ],
-)
-def test_bad_input(options, error, message):
-    with pytest.raises(error, match=message):
-        start(**options)
+def test_bad_input():
+    for name, value, error, message in [
+        ("draws", "sobol", InvalidInputError, "leave draws= out"),
+        ("ahead", -1, InvalidInputError, "ahead must be at least 0"),
+        ("ahead", 1.5, InvalidTypeError, "ahead"),
+        ("method", "adam", InvalidInputError, "method must be one of"),
+    ]:
+        with pytest.raises(error, match=message):
+            start(**{name: value})

@@ -9,11 +9,13 @@ import multiprocessing
 import os
 import re
 import sys
+import threading
 import time
 import tracemalloc
 import warnings
 import zlib
 from ast import literal_eval
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import joblib
@@ -38,7 +40,7 @@ from mgvbp.estimators import Score
 from mgvbp.methods.optimizer import Optimizer
 from mgvbp.posterior.trace import TRACE_DTYPES
 from mgvbp.run import checkpoint, fitting
-from mgvbp.run.checkpoint import Part, Recorder, read_checkpoint
+from mgvbp.run.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.encoding import CLASSES, Decoder, Encoder
 from mgvbp.run.recognition import difference
 
@@ -504,33 +506,13 @@ def test_a_first_iteration_that_is_not_finished_shows_the_model(path, small_chun
         assert mgvbp.resume(path, function).trace.dropped[0] == 3
 
 
-def test_values_of_many_chunks_are_written_in_place():
-    """A draw is known, and may be a witness, only when all of its values are there."""
-    part = Part.of(np.zeros((1000, 500))).with_rows(np.array([3]), (np.full(1, np.nan), np.ones((1, 500))))
-    tracemalloc.start()
-    for row in range(4, 200):
-        assert part.with_rows(np.array([row]), (np.ones(1), np.ones((1, 500)))) is part
-    assert tracemalloc.get_traced_memory()[1] < 10**5
-    tracemalloc.stop()
-    assert np.array_equal(np.flatnonzero(part.known), np.flatnonzero(np.isfinite(part.arrays[1]).all(axis=1)))
-    part.arrays[0][2] = 0.0  # an interrupt came before its gradient
-    part.theta[:, 0] = np.arange(1000)
-    assert part.witness().theta[:, 0].tolist() == [4.0, 5.0]
-    rest = np.flatnonzero(~part.known)
-    done = part.completed(rest, (np.zeros(len(rest)), np.zeros((len(rest), 500))))
-    assert done.known.all()
-    assert not part.known.all()
-    assert np.nansum(done.arrays[0]) == 196
-
-
 def test_several_workers(path, monkeypatch, small_chunks):
     """Each chunk of a thread is kept as it comes, and what workers have begun others may end."""
-    for name in ("START_UP", "WORTHWHILE"):
-        monkeypatch.setattr(f"mgvbp.run.cost.{name}", 0.0)
+    monkeypatch.setattr("mgvbp.run.cost.WORTHWHILE", 0.0)
     parts, write, options = {}, Recorder.write, {"max_iterations": 4, "estimator": "h", "num_draws": 6}
 
-    def noted(self):
-        write(self)
+    def noted(self, **options):
+        write(self, **options)
         saved = read_checkpoint(path)
         parts[saved.iterations, int(saved.part.known.sum()) if saved.part else 0] = path.read_bytes()
 
@@ -659,6 +641,11 @@ def test_another_model(path):
         mgvbp.resume(path, Density())
     assert path.read_bytes() == before
     assert same(mgvbp.resume(path, function), whole(WithGradient()))
+    path.unlink()
+    broken_off(path, 3)
+    for check in (True, False):
+        with pytest.raises(InvalidInputError, match="had no gradient: leave grad= out"):
+            mgvbp.resume(path, Density(), grad=lambda theta: -theta, check=check)
 
 
 def test_what_makes_a_model_another_one():
@@ -697,24 +684,6 @@ def test_a_random_log_likelihood(path):
     assert len(mgvbp.resume(path, noisy, check=False).trace) == 60
     with pytest.raises(InvalidTypeError, match="check must be True or False"):
         mgvbp.resume(path, noisy, check=0)
-
-
-def test_the_right_model_may_fail_once(saved):
-    before, posterior = saved.read_bytes(), whole()
-    for going in ({}, {"timeout": 60.0}):
-        saved.write_bytes(before)
-        twice = failing_at(1, failing_at(1, Density(), OSError("no network")), OSError)
-        with pytest.raises(InvalidInputError, match=r"could not be evaluated .*: OSError: no network"):
-            mgvbp.resume(saved, twice, **going)
-        assert same(mgvbp.resume(saved, failing_at(1, Density(), OSError), **going), posterior)
-
-
-def test_a_gradient_where_there_was_none(path):
-    """Also where the values are not compared."""
-    broken_off(path, 3)
-    for check in (True, False):
-        with pytest.raises(InvalidInputError, match="had no gradient: leave grad= out"):
-            mgvbp.resume(path, Density(), grad=lambda theta: -theta, check=check)
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
@@ -831,6 +800,29 @@ def test_a_run_is_not_begun_where_there_is_something(path):
     assert function.draws == 0
 
 
+def test_of_runs_that_begin_at_once_one_has_the_file(path):
+    """They meet in their gradients, which are compared with differences before the file is written."""
+    barrier = threading.Barrier(4)
+
+    def begun(number):
+        met = []
+
+        def grad(theta):
+            if not met:
+                met.append(barrier.wait(60.0))
+            return -theta
+
+        try:
+            return mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), dim=2, grad=grad, checkpoint=path)
+        except InvalidInputError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        refused = [found for found in pool.map(begun, range(4)) if isinstance(found, str)]
+    assert len(refused) == 3
+    assert all(re.match(r"there is a checkpoint of \d+ iterations? at ", message) for message in refused)
+
+
 def test_a_disk_that_fails_for_a_while(path, monkeypatch):
     """One warning, the file of before stays whole, and it is written again when the disk is well."""
     codes, now = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO), [0]
@@ -870,18 +862,16 @@ def test_a_write_makes_no_copy_of_all(path):
     assert 2.0 * theta.nbytes < path.stat().st_size < 2.1 * theta.nbytes
 
 
-def test_a_large_file_is_told_of_once(path, monkeypatch):
-    monkeypatch.setattr("mgvbp.run.checkpoint.LARGE", 10_000)
-    with pytest.warns(CheckpointWarning, match=r"has grown to .* GiB") as caught:
-        broken_off(path, -1, every=0.0)
-    assert len(caught) == 1
-
-
 def test_writes_are_apart(path, monkeypatch):
     """As many seconds as was asked for, by a clock that runs a second an iteration."""
     seconds, writes, write = [0.0], [], Recorder.write
     monkeypatch.setattr("mgvbp.run.checkpoint.time.monotonic", lambda: seconds[0])
-    monkeypatch.setattr(Recorder, "write", lambda self: (writes.append(self._saved.iterations), write(self)))
+
+    def noted(self, **options):
+        writes.append(self._saved.iterations)
+        write(self, **options)
+
+    monkeypatch.setattr(Recorder, "write", noted)
 
     def log_density(theta):
         seconds[0] += 1.0

@@ -1,5 +1,7 @@
 """The loop: smoothing, stopping, limits, schedules, the best iterate, interrupts and seeds."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import mgvbp
 from common import FAST
 from mgvbp import MGVB, MGVBP, QBVI, Gaussian, fit
 from mgvbp.errors import ConvergenceWarning, DivergenceError
+from mgvbp.estimators.draws import SAMPLERS
 from mgvbp.methods.optimizer import Info
 from mgvbp.run.loop import Iteration, Patience
 
@@ -65,15 +68,11 @@ def same(a, b):
 # --- the smoothed bound and patience ------------------------------------------------------------------
 
 
-def moving_average(values, window):
-    return np.array([values[max(0, t - window) : t].mean() for t in range(1, len(values) + 1)])
-
-
-@pytest.mark.parametrize("window", [1, 4, 50])
-def test_smoothed_is_the_moving_average(window):
-    posterior = fit(log_density, method=MGVBP(window=window), max_iterations=40, **NOISY)
-    expected = moving_average(posterior.trace.lower_bound, window)
-    np.testing.assert_allclose(posterior.trace.smoothed, expected, rtol=1e-13)
+def test_smoothed_is_the_moving_average():
+    for window in (1, 4, 50):
+        trace = fit(log_density, method=MGVBP(window=window), max_iterations=40, **NOISY).trace
+        expected = [trace.lower_bound[max(0, t - window) : t].mean() for t in range(1, 41)]
+        np.testing.assert_allclose(trace.smoothed, expected, rtol=1e-13)
 
 
 def patience_ends_at(smoothed, window, patience):
@@ -118,28 +117,24 @@ def test_max_iterations():
     posterior = fit(log_density, max_iterations=7, **PAPER)
     assert len(posterior.trace) == 7
     assert posterior.stop_reason == "reached max_iterations = 7"
-
-
-def test_max_iterations_of_the_method():
     assert len(fit(log_density, method=MGVBP(max_iterations=6), **NOISY).trace) == 6
 
 
 @pytest.mark.parametrize("vectorized", [True, False])
-@pytest.mark.parametrize("limit", [20, 39, 40, 119])
-def test_max_evaluations_is_never_exceeded(limit, vectorized):
-    function = Counter()
-    posterior = fit(function, max_evaluations=limit, vectorized=vectorized, **PAPER)
-    assert function.rows == posterior.n_evaluations == limit // 20 * 20
-    assert posterior.stop_reason == f"reached max_evaluations = {limit}"
+def test_max_evaluations_is_never_exceeded(vectorized):
+    for limit in (20, 39, 40, 119):
+        function = Counter()
+        posterior = fit(function, max_evaluations=limit, vectorized=vectorized, **PAPER)
+        assert function.rows == posterior.n_evaluations == limit // 20 * 20
+        assert posterior.stop_reason == f"reached max_evaluations = {limit}"
 
 
-@pytest.mark.parametrize("draws", ["mc", "antithetic", "sobol"])
-@pytest.mark.parametrize("estimator", ["auto", "h", "regression"])
-def test_every_row_is_counted(estimator, draws):
-    function = Counter()
-    posterior = fit(function, dim=2, method=FAST, estimator=estimator, draws=draws, max_iterations=9)
-    assert posterior.n_evaluations == posterior.trace.n_evaluations[-1] == function.rows
-    assert np.array_equal(posterior.trace.n_evaluations, function.rows // 9 * np.arange(1, 10))
+def test_every_row_is_counted():
+    for estimator, draws in product(("auto", "h", "regression"), SAMPLERS):
+        function = Counter()
+        posterior = fit(function, dim=2, method=FAST, estimator=estimator, draws=draws, max_iterations=9)
+        assert posterior.n_evaluations == function.rows
+        assert np.array_equal(posterior.trace.n_evaluations, function.rows // 9 * np.arange(1, 10))
 
 
 def test_rows_of_the_iteration_that_broke_down_are_counted():
@@ -153,14 +148,9 @@ def test_rows_of_the_iteration_that_broke_down_are_counted():
 
 
 def test_step_size_decays_after_its_iteration():
-    method = MGVBP(step_size=0.2, decay_after=5, max_iterations=12)
-    expected = [min(0.2, 0.2 * 5 / t) for t in range(1, 13)]
-    assert fit(log_density, method=method, **NOISY).trace.step_size.tolist() == pytest.approx(expected)
-
-
-def test_step_size_without_decay():
-    method = MGVBP(step_size=0.2, decay_after=None, max_iterations=12)
-    assert set(fit(log_density, method=method, **NOISY).trace.step_size) == {0.2}
+    for after, expected in ((5, [min(0.2, 0.2 * 5 / t) for t in range(1, 13)]), (None, [0.2] * 12)):
+        method = MGVBP(step_size=0.2, decay_after=after, max_iterations=12)
+        assert fit(log_density, method=method, **NOISY).trace.step_size.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("cls", [MGVBP, MGVB])
@@ -255,11 +245,9 @@ def test_a_true_callback_stops():
     posterior = fit(log_density, callback=Recorder(stop_at=4), **PAPER)
     assert len(posterior.trace) == 4
     assert posterior.stop_reason == "stopped by the callback"
-
-
-@pytest.mark.parametrize("answer", [None, False, 0, ""])
-def test_a_false_callback_does_not(answer):
-    assert len(fit(log_density, callback=lambda iteration: answer, max_iterations=5, **PAPER).trace) == 5
+    for answer in (None, False, 0, ""):
+        trace = fit(log_density, callback=lambda iteration, a=answer: a, max_iterations=5, **PAPER).trace
+        assert len(trace) == 5
 
 
 def test_what_a_callback_sees():
@@ -274,14 +262,13 @@ def test_what_a_callback_sees():
     assert len({i.gaussian.mean.tobytes() for i in callback.seen}) == 6
 
 
-@pytest.mark.parametrize("ending", ["patience", "max_iterations", "max_evaluations", "callback"])
-def test_a_callback_sees_every_iteration(ending):
-    callback = Recorder(stop_at=9 if ending == "callback" else None)
-    method = MGVBP(window=2, patience=3 if ending == "patience" else 500)
-    limits = {"max_iterations": 12} if ending == "max_iterations" else {}
-    limits |= {"max_evaluations": 240} if ending == "max_evaluations" else {}
-    posterior = fit(log_density, method=method, callback=callback, **limits, **NOISY)
-    assert len(callback.seen) == len(posterior.trace)
+def test_a_callback_sees_every_iteration():
+    for patience, stop_at, limits in (
+        (3, None, {}), (500, 9, {}), (500, None, {"max_iterations": 12}), (500, None, {"max_evaluations": 240})
+    ):  # fmt: skip
+        callback, method = Recorder(stop_at), MGVBP(window=2, patience=patience)
+        posterior = fit(log_density, method=method, callback=callback, **limits, **NOISY)
+        assert len(callback.seen) == len(posterior.trace)
 
 
 def test_an_exception_in_the_callback_passes_through():
@@ -344,11 +331,11 @@ def test_progress_ends_when_the_function_fails(capfd):
 
 # --- seeds --------------------------------------------------------------------------------------------
 
-DRAWS = pytest.mark.parametrize("draws", ["mc", "antithetic", "sobol"])
 
-
-@DRAWS
+@pytest.mark.parametrize("draws", SAMPLERS)
 def test_the_seed_decides(draws):
+    """And a generator moves on."""
+
     def run(rng):
         return fit(log_density, rng=rng, draws=draws, max_iterations=6, **PAPER)
 
@@ -356,17 +343,10 @@ def test_the_seed_decides(draws):
     assert same(run(np.int64(3)), run(3))
     bounds, others = run(3).trace.lower_bound, run(4).trace.lower_bound
     assert not np.array_equal(bounds, others)  # the best means may be the same: where they started
-
-
-@DRAWS
-def test_a_generator_as_rng(draws):
-    def run(rng):
-        return fit(log_density, rng=rng, draws=draws, max_iterations=6, **PAPER)
-
     rng = np.random.default_rng(5)
     first, second = run(rng), run(rng)
     assert same(first, run(np.random.default_rng(5)))
-    assert not np.array_equal(first.mean, second.mean), "the generator moves on"
+    assert not np.array_equal(first.mean, second.mean)
 
 
 def test_iterations_do_not_repeat_draws():
@@ -380,12 +360,12 @@ def test_iterations_do_not_repeat_draws():
     assert all(np.abs(a - b).max() > 0.1 for i, a in enumerate(seen) for b in seen[:i])
 
 
-@DRAWS
-def test_the_global_generator_is_left_alone(draws):
+def test_the_global_generator_is_left_alone():
     before = np.random.get_state(legacy=False)  # noqa: NPY002
-    posterior = fit(log_density, draws=draws, max_iterations=5, **PAPER)
-    posterior.sample(10, rng=0)
-    posterior.diagnose(num_draws=100)
+    for draws in SAMPLERS:
+        posterior = fit(log_density, draws=draws, max_iterations=5, **PAPER)
+        posterior.sample(10, rng=0)
+        posterior.diagnose(num_draws=100)
     after = np.random.get_state(legacy=False)  # noqa: NPY002
     assert np.array_equal(before["state"]["key"], after["state"]["key"])
     assert before["state"]["pos"] == after["state"]["pos"]

@@ -7,9 +7,7 @@ import json
 import math
 import os
 import secrets
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from os import PathLike
@@ -19,9 +17,19 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp.errors import FileFormatError
+from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 
 FORMAT_VERSION = 1
+
+
+def as_path(path: object, name: str = "path") -> Path:
+    """``path`` if it can be that of a file; ``name`` is what an error calls it."""
+    text = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"{name} must be the path of a file; got {path!r}")
+    if not Path(text).name or "\0" in text:
+        raise InvalidInputError(f"{name} must be the path of a file; got {path!r}")
+    return Path(text)
 
 
 def write_archive(
@@ -31,15 +39,17 @@ def write_archive(
     arrays: Mapping[str, NDArray[Any] | list[NDArray[Any]]],
     *,
     compressed: bool = True,
+    new: bool = False,
 ) -> None:
     """Write arrays and a JSON header to ``path``, completely or not at all; a list of arrays is joined to one.
 
     The file has another name until it is complete, so that the file at ``path`` is complete even if two processes
-    write at once. A process that is killed while it writes leaves ``<name>.<random>.partial``, which may be deleted.
+    write at once. With ``new`` only the first of them succeeds; the others raise `FileExistsError`. A process that is
+    killed while it writes leaves ``<name>.<random>.partial``, which may be deleted.
     """
     header = json.dumps({"mgvbp": FORMAT_VERSION, "kind": kind, **meta})
     members = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
-    target = Path(path)
+    target = as_path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(
             errno.ENOENT, "No such file or directory, make the folder first", str(target.parent)
@@ -54,10 +64,24 @@ def write_archive(
                         _write_array(member, array)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(target)
+        if new:
+            _claim(partial, target)
+        else:
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def _claim(partial: Path, target: Path) -> None:
+    """Give a file its name, unless there is something by that name."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise
+    except OSError:  # The file system has no links: for a moment the file is there and empty.
+        target.open("xb").close()
+        partial.replace(target)
 
 
 def _write_array(file: IO[bytes], array: NDArray[Any] | list[NDArray[Any]]) -> None:
@@ -81,24 +105,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""Exceptions that a damaged or hostile file can cause in NumPy, zipfile and json, and in the use of its contents."""
+DAMAGE = (Exception,)
+"""What a damaged or hostile file can cause in NumPy, zipfile and json, and in the use of its contents: anything."""
 MOST_COMPRESSED = 1100
 """Most bytes that one compressed byte can stand for: a little more than deflate can do."""
 LARGEST_HEADER = 2**26
@@ -111,20 +119,15 @@ def read_archive(
     names: Collection[str],
     most: Callable[[dict[str, Any]], int] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a file of `write_archive`; raise `FileFormatError` if it is anything else.
+    """Read a file of `write_archive` of this kind, with these arrays; raise `FileFormatError` if it is anything else.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        The kind that the file must have.
-    names : collection of str
-        The arrays that it may have.
-    most : callable, optional
-        Takes the header and returns the most bytes that the arrays may have. By default this is the size of the file,
-        which suits files that are not compressed. No array is made before the limit is checked.
+    ``most`` takes the header and returns the most bytes that the arrays may have. By default this is the size of the
+    file, which suits files that are not compressed. No array is made before the limit is checked.
     """
-    with Path(path).open("rb") as file:
+    source = as_path(path)
+    if source.exists() and not (source.is_file() or source.is_dir()):  # A folder is refused by open.
+        raise FileFormatError(f"{path} is not a regular file")
+    with source.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 sizes = _sizes(archive)

@@ -12,7 +12,7 @@ import numpy as np
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, count, read_archive
-from mgvbp.errors import FileFormatError, MgvbpError
+from mgvbp.errors import FileFormatError
 from mgvbp.families import BlockDiagonal, Family, resolve_family
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
@@ -79,7 +79,7 @@ def load(path: str | PathLike[str]) -> Posterior:
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )
-    except (*DAMAGE, MgvbpError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
 
 

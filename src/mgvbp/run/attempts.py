@@ -33,11 +33,13 @@ class Done(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The reason why there are no values: ``raised``, ``timed_out`` or ``lost``, the error, and the seconds it took."""
+    """The reason why there are no values, ``raised``, ``timed_out``, ``lost`` or ``unready``, and the error.
+
+    A worker that is not ready could not unpack the model.
+    """
 
     reason: str
     error: str
-    seconds: float = 0.0
 
 
 Outcome = tuple[Indices, Done | Failed]
@@ -58,9 +60,9 @@ def attempt(
         with deadline(limit):
             arrays = problem.evaluate_at(iteration, theta, needs)
     except Deadline:
-        return Failed("timed_out", f"took longer than {limit:g} seconds", time.perf_counter() - start)
+        return Failed("timed_out", f"took longer than {limit:g} seconds")
     except failing as error:
-        return Failed("raised", f"{type(error).__name__}: {error}", time.perf_counter() - start)
+        return Failed("raised", f"{type(error).__name__}: {error}")
     return Done(arrays, time.perf_counter() - start)
 
 

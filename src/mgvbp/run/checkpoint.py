@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -22,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.core.linalg import Array
-from mgvbp.core.storage import read_archive, write_archive
+from mgvbp.core.storage import as_path, read_archive, write_archive
 from mgvbp.core.version import __version__
-from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, InvalidTypeError, warn_user
+from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.encoding import KINDS, Decoder, Encoder
@@ -32,9 +30,6 @@ from mgvbp.run.evaluation import Evaluator
 from mgvbp.run.loop import Snapshot, rows_of
 from mgvbp.run.recognition import Function, recognise
 
-LARGE = 2**30
-"""Bytes of a file from which the user is told that it grows. All of it is written every time: a disk takes seconds for
-1 GiB, which at half of that nobody notices, and at twice of that is felt beside the default of 60 s between writes."""
 SAME_DRAWS = 1e-6
 """Relative difference below which draws made again are taken for those of the file. Another BLAS changes their last
 digits, a wrong state all of them, so that anything between 1e-10 and 1e-2 would do."""
@@ -107,24 +102,11 @@ class Saved:
 
 
 class Recorder:
-    """Keeps where a run is, and writes it to a file from time to time.
+    """Keeps where a run is, and writes it to a file, every so many seconds.
 
-    Parameters
-    ----------
-    path : path
-    every : float
-        Seconds between two writes. A write that fails is a warning, not the end of the run.
-    settings : mapping
-        What, besides the log-likelihood, `fit` was called with.
-    saved : Saved, optional
-        What the file has, if the run is resumed; without it there must be nothing at ``path``.
-
-    Attributes
-    ----------
-    failures : Failures
-        Evaluations that failed, those before the run was resumed too. Who evaluates the draws counts them here.
-    kept : bool
-        Whether there is a file to resume from. It stays when a later write fails, as files are replaced as a whole.
+    ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run
+    is resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
+    failed. ``kept`` says whether there is a file to resume from, which stays when a later write fails.
     """
 
     def __init__(
@@ -134,18 +116,17 @@ class Recorder:
         settings: Mapping[str, Any],
         saved: Saved | None = None,
     ) -> None:
-        self._path = _checked_path(path)
+        self._path = as_path(path, "checkpoint")
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
         Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
         self.kept = saved is not None
         if saved is None:
-            _require_nothing(self._path)
             saved = Saved(dict(settings), None, None, None, Failures())
         self._every, self._saved = float(every), saved
         self.failures = replace(saved.failures)
         self._written = time.monotonic()
-        self._warned: set[str] = set()
+        self._warned = False
 
     @property
     def start(self) -> Snapshot | None:
@@ -200,32 +181,24 @@ class Recorder:
         if time.monotonic() - self._written >= self._every:
             self.write()
 
-    def write(self) -> None:
-        """Replace the file; an error of the disk is a warning."""
+    def write(self, first: bool = False) -> None:
+        """Replace the file, of which there must be none at the ``first`` write; an error of the disk is a warning."""
         # Workers that are lost do not belong to draws, so that all of them count at any time.
         failures = replace(self._saved.failures, workers_lost=self.failures.workers_lost)
         try:
             content, arrays = encoded(replace(self._saved, failures=failures))
-            write_archive(self._path, "checkpoint", content, arrays, compressed=False)
-            size = self._path.stat().st_size
-        except (OSError, MemoryError) as error:
-            reason = str(error) or type(error).__name__
-            self._warn("failure", f"the checkpoint could not be written, the run goes on: {reason}")
-        else:
+            write_archive(self._path, "checkpoint", content, arrays, compressed=False, new=not self.kept)
             self.kept = True
-            if size > LARGE:
-                self._warn(
-                    "size",
-                    f"the checkpoint has grown to {size / 2**30:.1f} GiB, which are written anew every "
-                    f"{self._every:g} s (every=)",
+        except (OSError, MemoryError) as error:
+            if first and isinstance(error, FileExistsError):
+                raise InvalidInputError(_occupied(self._path)) from None
+            if not self._warned:
+                reason = str(error) or type(error).__name__
+                warn_user(
+                    f"the checkpoint could not be written, the run goes on: {reason}", CheckpointWarning
                 )
+            self._warned = True
         self._written = time.monotonic()
-
-    def _warn(self, what: str, message: str) -> None:
-        """Warn, but only once of the same thing."""
-        if what not in self._warned:
-            self._warned.add(what)
-            warn_user(message, CheckpointWarning)
 
 
 def _same_draws(before: Array, now: Array) -> bool:
@@ -292,29 +265,14 @@ def read_checkpoint(path: str | PathLike[str]) -> Saved:
 # --- the path -------------------------------------------------------------------------------------------
 
 
-def _checked_path(path: object) -> Path:
-    name = os.fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(name, str):
-        raise InvalidTypeError(f"checkpoint must be the path of a file; got {path!r}")
-    if not Path(name).name or "\0" in name:
-        raise InvalidInputError(f"checkpoint must be the path of a file; got {path!r}")
-    return Path(name)
-
-
-def _require_nothing(path: Path) -> None:
-    """Refuse to begin a run where there is another one."""
+def _occupied(path: Path) -> str:
+    """What is at the path already, and what to do."""
     try:
-        free = not path.exists()
-    except OSError:  # what cannot be looked at cannot be written: there will be a warning
-        free = True
-    if free:
-        return
-    what, advice = "something that is no checkpoint", "choose another path, or delete it"
-    with suppress(FileFormatError, OSError):
         number = read_checkpoint(path).iterations
-        what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
-        advice = f"{_resumption(path)}; delete it to begin anew"
-    raise InvalidInputError(f"there is {what} at {path}: {advice}")
+    except (FileFormatError, OSError):
+        return f"there is something that is no checkpoint at {path}: choose another path, or delete it"
+    what = f"a checkpoint of {number} iteration{'s' * (number != 1)}"
+    return f"there is {what} at {path}: {_resumption(path)}; delete it to begin anew"
 
 
 def _resumption(path: Path) -> str:

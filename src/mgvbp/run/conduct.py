@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import Auto, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Check, Outcome
+from mgvbp.core.outcome import Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family
@@ -70,8 +70,8 @@ class Execution:
     progress: bool
     callback: Callback | None
     recorder: Recorder | None
-    recognised: bool = True
-    """False if the model must first be compared with that of the recorder's file."""
+    check: bool = False
+    """Whether to compare the model with that of the recorder's file first."""
 
     def __post_init__(self) -> None:
         if self.callback is not None and not callable(self.callback):
@@ -85,7 +85,7 @@ class Execution:
         total = None if limits.iterations == math.inf else int(limits.iterations)
         before = _workers_lost(problem)
         failures = recorder.failures if recorder else Failures()
-        if recorder and not self.recognised:
+        if recorder and self.check:
             recorder.recognise(partial(Here(problem, needs), 1))
         with self._hint(), ExitStack() as stack:
             report = stack.enter_context(progress_bar(self.progress, total))
@@ -95,7 +95,9 @@ class Execution:
                 evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
             )
             if recorder:
-                recorder.write()  # a bad path shows at once, and there is always a file to resume from
+                recorder.write(
+                    first=True
+                )  # a bad path shows at once, and there is always a file to resume from
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
                 keep = recorder.keep
@@ -181,7 +183,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
             "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
             ConvergenceWarning,
         )
-    return _posterior(problem, outcome, failures, name, optimizer.estimator.name)
+    return _posterior(problem, outcome, failures, method=name, estimator=optimizer.estimator.name)
 
 
 class Certificate:
@@ -221,13 +223,13 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         problem,
         outcome,
         failures,
-        "auto",
-        "gradient" if needs == "gradients" else "regression",
-        found.lower_bound_se,
-        found.gap,
-        found.gap_se,
-        search.state.other_optima,
-        found.checks,
+        method="auto",
+        estimator="gradient" if needs == "gradients" else "regression",
+        lower_bound_se=found.lower_bound_se,
+        gap=found.gap,
+        gap_se=found.gap_se,
+        other_optima=search.state.other_optima,
+        checks=found.checks,
     )
 
 
@@ -246,18 +248,8 @@ def _distance(gap: float, tol: float) -> str:
     return f"the lower bound may be {gap:.2g} nats below its maximum{unconfirmed}"
 
 
-def _posterior(
-    problem: Problem,
-    outcome: Run,
-    failures: Failures,
-    method: str,
-    estimator: str,
-    lower_bound_se: float | None = None,
-    gap: float | None = None,
-    gap_se: float | None = None,
-    other_optima: tuple[float, ...] | None = None,
-    checks: tuple[Check, ...] = (),
-) -> Posterior:
+def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:
+    """The posterior of a run, with what was ``found`` about it; a warning if draws had no finite value."""
     trace = outcome.trace
     if dropped := int(trace.dropped.sum()):
         late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
@@ -281,18 +273,12 @@ def _posterior(
         outcome.best.factor,
         outcome.best.family,
         lower_bound=outcome.lower_bound,
-        lower_bound_se=lower_bound_se,
         converged=outcome.converged,
         stop_reason=outcome.ending.sentence,
         trace=trace,
-        method=method,
-        estimator=estimator,
-        gap=gap,
-        gap_se=gap_se,
-        other_optima=other_optima,
-        checks=checks,
         failures=failures.counts,
         parameters=problem.parameters,
         log_density=log_density,
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
+        **found,
     )

@@ -15,11 +15,6 @@ WORTHWHILE = 0.05
 
 With half of it the messages would cost as much as the workers save; twice as much would leave help unused.
 """
-START_UP = 1.0
-"""Seconds of evaluations, past or ahead in this iteration, before workers are started, which takes about as long.
-
-With half of it short runs would wait for workers that they do not need; with twice as much they start a second later.
-"""
 MEMORY = 5
 """Iterations whose median is the cost of a draw, so that two that were held up do not count."""
 OVERRUN = 10.0
@@ -31,7 +26,6 @@ class Cost:
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=MEMORY)
-        self._spent = 0.0
 
     @property
     def known(self) -> bool:
@@ -42,16 +36,10 @@ class Cost:
         """Take what the draws of an iteration have cost together; nothing is learnt from no draws."""
         if draws:
             self._recent.append(seconds / draws)
-            self._spent += seconds
 
     def of(self, draws: int) -> float:
         """The seconds that so many draws should take one after the other; 0 if nothing is known."""
-        return draws * sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
-
-    def worth_workers(self, draws: int, started: bool) -> bool:
-        """Whether workers are faster; to start them must have been worth it too."""
-        ahead = self.of(draws)
-        return ahead > WORTHWHILE and (started or self._spent + ahead > START_UP)
+        return draws * sorted(self._recent)[(len(self._recent) - 1) // 2] if self._recent else 0.0
 
     def chunks(self, rows: Indices, workers: int) -> list[Indices]:
         """Split draws into chunks of about `CHUNK` seconds, but at least one chunk a worker."""

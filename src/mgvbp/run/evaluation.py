@@ -18,6 +18,9 @@ from mgvbp.run.attempts import Keep, slices
 from mgvbp.run.deadline import available
 from mgvbp.run.pool import Pool
 
+LONGEST = 1e6
+"""Seconds, eleven days, above which a timeout is none: Windows cannot wait for more than 49 days at once."""
+
 
 class Evaluator(Protocol):
     """A function that evaluates the draws of an iteration."""
@@ -33,13 +36,7 @@ class Evaluator(Protocol):
 
 
 class Here:
-    """Evaluates draws in this process and lets exceptions pass.
-
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    """
+    """Evaluates draws in this process and lets exceptions pass."""
 
     def __init__(self, problem: Problem, needs: Needs) -> None:
         self.problem, self.needs = problem, needs
@@ -75,15 +72,15 @@ def evaluator(
         raise InvalidTypeError(f"n_jobs must be a number of workers, -1 for one a core; got {n_jobs!r}")
     if n_jobs == 0:
         raise InvalidInputError("n_jobs must be a number of workers, or -1 for one a core; got 0")
-    if timeout is not None:
-        positive_number(timeout, "timeout")
-        if not available():
-            warn_user(
-                "timeout= cannot stop a draw that is evaluated in this process: it takes an alarm signal, which "
-                "Windows does not have and only the main thread gets; call fit there, or send draws to other "
-                "processes (n_jobs=2), which are ended if need be",
-                MgvbpWarning,
-            )
+    if timeout is not None and positive_number(timeout, "timeout") > LONGEST:
+        timeout = None
+    if timeout is not None and not available():
+        warn_user(
+            "timeout= cannot stop a draw that is evaluated in this process: it takes an alarm signal, which "
+            "Windows does not have and only the main thread gets; call fit there, or send draws to other "
+            "processes (n_jobs=2), which are ended if need be",
+            MgvbpWarning,
+        )
     workers = 1
     # Without n_jobs, workers are asked for by joblib.parallel_config: only a program that imported joblib calls it.
     if n_jobs is not None or "joblib" in sys.modules:

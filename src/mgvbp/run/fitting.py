@@ -263,9 +263,7 @@ def resume(
     if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
         raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
     recorder = Recorder(path, every, saved.settings, saved)
-    execution = Execution(
-        n_jobs, timeout, progress, callback, recorder, recognised=not true_or_false(check, "check")
-    )
+    execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
     return conduct(problem, settings, execution)
 
 

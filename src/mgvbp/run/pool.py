@@ -1,13 +1,14 @@
 """A pool evaluates draws here or by workers, whichever is faster, and goes on when draws fail.
 
-The first draws are timed in this process. Where workers would not save time, all others are evaluated here too; else
-they go to the workers in chunks. A chunk that raises, takes too long or loses its worker is taken apart, and each of
-its draws is tried once more, alone. A draw that fails again has the value NaN and is counted.
+The first draws are timed, by a worker if there are some. Where workers would not save time, the others are evaluated
+in this process, unless a draw has killed its worker; else they go to the workers in chunks. A chunk that raises, takes
+too long or loses its worker is taken apart, and each of its draws is tried once more, alone. A draw that fails again
+has the value NaN and is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpWarning, warn_
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run import attempts, cost
-from mgvbp.run.attempts import Done, Failed, Indices, Keep, Outcome, attempt, slices
+from mgvbp.run.attempts import Done, Failed, Indices, Keep, Outcome, attempt
 from mgvbp.run.cost import Cost
 from mgvbp.run.workers import Workers
 
@@ -27,23 +28,18 @@ With more, most of the region where the draws lie has no values, and a result wo
 """
 LEAST_DRAWS = 10
 """Draws of an iteration from which that share says something; with fewer, one bad step may let all of them fail."""
+MOST_LOST = 100
+"""Draws of a run that may kill their worker, twice each: at a second for a new process they cost some minutes.
+
+With half of it a long run would end at one draw in a thousand; twice as much only waits for what is lost anyway.
+"""
 
 
 class Pool:
-    """Evaluates draws here or by workers; `close` it after use.
+    """Evaluates draws here or by up to ``workers`` workers, ``timeout`` seconds a draw; `close` it after use.
 
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    workers : int
-        How many there may be. With 1 all draws are evaluated here.
-    timeout : float or None
-        Seconds that a draw may take.
-    failures : Failures
-        Where draws without a value, and workers that are lost, are counted.
-    valued : bool
-        Whether some draw had a value before, in a run that is resumed.
+    Draws without a value, and workers that are lost, are counted in ``failures``. ``valued`` says whether some draw had
+    a value before, in a run that is resumed.
     """
 
     def __init__(
@@ -56,10 +52,14 @@ class Pool:
         valued: bool = False,
     ) -> None:
         self.problem, self.needs, self.failures = problem, needs, failures
-        self._number, self._timeout = workers, timeout
+        self._number, self._timeout, self._valued = workers, timeout, valued
         self._cost = Cost()
         self._workers: Workers | None = None
-        self._valued = valued
+        if workers > 1:
+            try:
+                self._workers = Workers(problem, needs, workers, failures)
+            except InvalidInputError as error:
+                warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning)
 
     def close(self) -> None:
         """Let the workers go."""
@@ -70,71 +70,68 @@ class Pool:
         self, iteration: int, theta: Array, keep: Keep | None = None, total: int | None = None, /
     ) -> tuple[Array, ...]:
         """Return what the problem's function gives for the rows of ``theta``; NaN where it failed twice."""
-        found = Found(theta, self.needs, keep)
-        rest = np.arange(len(theta)) if self._cost.known else self._measured(iteration, theta, found)
-        workers = self._chosen(len(rest))
+        found, rest, measuring = Found(theta, self.needs, keep), np.arange(len(theta)), not self._cost.known
+        if measuring:
+            rest = self._measured(iteration, theta, found)
+        shared = self._cost.of(len(rest)) > cost.WORTHWHILE or self.failures.workers_lost > 0
+        workers = self._workers if shared else None
         chunks = [rest] if len(rest) else []
         if workers is not None or self.problem.one_by_one(self.needs):  # Else they are faster together.
             chunks = self._cost.chunks(rest, self._number if workers else 1)
         seconds, draws = 0.0, 0
-        for rows, outcome in self._attempts(workers, iteration, theta, chunks, last=False):
+        for rows, outcome in self._attempts(workers, iteration, theta, chunks):
             found.take(rows, outcome)
             if isinstance(outcome, Done):
                 seconds, draws = seconds + outcome.seconds, draws + len(rows)
         self._cost.learn(seconds, draws)
         # Draws are tried again where they failed: what killed a worker must not kill this process.
-        for rows, outcome in self._attempts(workers, iteration, theta, found.to_repeat(), last=True):
+        workers = self._workers if measuring else workers
+        for rows, outcome in self._attempts(workers, iteration, theta, found.to_repeat()):
             found.take(rows, outcome)
-        self._count(found, theta, total or len(theta))
+            self._check(found, theta, total or len(theta))
+        self._valued = self._valued or len(found.failed) < len(theta)
+        # They are counted at the end, as those of an iteration that is repeated must not count twice.
+        for _, failure in found.failed:
+            self.failures.add(failure.reason, failure.error)
         return found.arrays
 
     def _measured(self, iteration: int, theta: Array, found: Found) -> Indices:
-        """Evaluate the first draws here until they show what the others will cost; return the others.
+        """Evaluate the first draws until they show what the others will cost; return the others.
 
         The first call does not count, as it may compile something or read a file. Slices grow until they take some
         time, as many draws at once may cost no more than one.
         """
-        rest = np.arange(len(theta))
-        for rows, outcome in self._here(iteration, theta, slices(rest)):
-            found.take(rows, outcome)
-            rest = rest[len(rows) :]
-            ahead = outcome.seconds / len(rows) * len(rest)
-            if rows[0] > 0 and (outcome.seconds > attempts.CHUNK or ahead <= cost.WORTHWHILE):
-                self._cost.learn(outcome.seconds, len(rows))
+        rest, size = np.arange(len(theta)), 1
+        while len(rest):
+            part, rest = rest[:size], rest[size:]
+            ((_, outcome),) = self._attempts(self._workers, iteration, theta, [part])
+            found.take(part, outcome)
+            if not isinstance(outcome, Done):
+                continue
+            ahead = outcome.seconds / len(part) * len(rest)
+            if part[0] > 0 and (outcome.seconds > attempts.CHUNK or ahead <= cost.WORTHWHILE):
+                self._cost.learn(outcome.seconds, len(part))
                 break
+            size = 2 * size if outcome.seconds < attempts.CHUNK else 1
         return rest
 
-    def _chosen(self, draws: int) -> Workers | None:
-        """The workers if they are faster than this process, which evaluates if the model cannot be sent to them."""
-        if self._number == 1 or not self._cost.worth_workers(draws, self._workers is not None):
-            return None
-        if self._workers is None:
-            try:
-                self._workers = Workers(self.problem, self.needs, self._number, self._timeout, self.failures)
-            except InvalidInputError as error:
-                warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning)
-                self._number = 1
-        return self._workers
-
     def _attempts(
-        self, workers: Workers | None, iteration: int, theta: Array, chunks: list[Indices], last: bool
+        self, workers: Workers | None, iteration: int, theta: Array, chunks: list[Indices]
     ) -> Iterator[Outcome]:
         """Attempt each chunk once, by the workers or here; the outcomes come as they are known."""
         if workers is None:
             return self._here(iteration, theta, chunks)
         limit = self._cost.limit(max(map(len, chunks), default=0), self._timeout)
-        return workers.attempts(iteration, theta, chunks, limit, last)
+        return workers.attempts(iteration, theta, chunks, limit)
 
-    def _here(self, iteration: int, theta: Array, chunks: Iterable[Indices]) -> Iterator[Outcome]:
-        """Attempt each chunk in this process; the next is asked for when the last has ended."""
+    def _here(self, iteration: int, theta: Array, chunks: list[Indices]) -> Iterator[Outcome]:
         for rows in chunks:
             limit = self._cost.limit(len(rows), self._timeout)
             yield rows, attempt(self.problem, iteration, theta[rows], self.needs, limit)
 
-    def _count(self, found: Found, theta: Array, draws: int) -> None:
-        """Count the draws without a value; raise if there are so many that the run cannot go on."""
-        number = len(found.failed)
-        self._valued = self._valued or number < len(theta)
+    def _check(self, found: Found, theta: Array, draws: int) -> None:
+        """Raise if so many draws have failed twice that the run cannot go on."""
+        number, lost = len(found.failed), sum(failure.reason == "lost" for _, failure in found.failed)
         too_many = number > MOST_FAILURES * draws and draws >= LEAST_DRAWS
         if too_many or (number == draws > 1 and not self._valued):  # One may be a bad place to begin at.
             raise DivergenceError(
@@ -142,9 +139,8 @@ class Pool:
                 ".theta",
                 theta,
             )
-        # They are counted after that, as those of an iteration that is repeated must not count twice.
-        for _, failure in found.failed:
-            self.failures.add(failure.reason, failure.error)
+        if self.failures.lost + lost > MOST_LOST:
+            raise DivergenceError(f"{self.failures.lost + lost} draws have killed two workers each", theta)
 
 
 class Found:

@@ -1,23 +1,25 @@
-"""joblib's workers: what is sent to them, what they do with it, and what is known when one is lost.
+"""Workers that evaluate chunks of draws: what is sent to them, what they do with it, and what happens when one is lost.
 
-joblib's backend (`joblib.parallel_config`) decides what a worker is: a process (loky), a thread, or a task of a Dask or
-Ray cluster. The model reaches each process once; after that a task is the draws of a chunk.
+joblib's backend (`joblib.parallel_config`) says what a worker is: a process (loky), a thread, or a task of a Dask or
+Ray cluster. Each is an executor of `concurrent.futures`. When a process dies, a pool of several breaks as a whole and
+does not say which task was to blame; so each process is a pool of its own. The model reaches a process once; after that
+a task is the draws of a chunk.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack
-from multiprocessing import TimeoutError as PoolTimeoutError
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from functools import partial
+from importlib import import_module
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpError
@@ -26,152 +28,136 @@ from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run.attempts import Done, Failed, Indices, Outcome, attempt
 from mgvbp.run.deadline import available
 
-Packed = NDArray[np.uint8]
-"""A pickled model as an array: joblib shows the same memory to all processes of a machine if an array is large."""
-NOTHING: Packed = np.empty(0, np.uint8)
-
 SLACK = 5.0
-"""Seconds beyond the timeout after which a worker that does not stop by itself is ended.
+"""Seconds beyond the limit after which a worker that does not stop by itself is ended.
 
-A chunk may take a second more than a single draw (see `Cost.limit`), and messages take some time. With half of it a
-busy machine would lose workers that are about to answer; with twice as much a fit waits longer for one that hangs.
+With half of it a busy machine would lose workers that are about to answer; with twice as much a fit waits longer for
+one that hangs.
 """
 START = 300.0
-"""Seconds in which the workers must be there: processes need a few, and a cluster may be busy with something else.
+"""Seconds in which a worker must be there: a process needs one or a few, and a cluster may be busy with something else.
 
 With half of it a fit would more often give up a cluster that would have had time for it; twice as much only waits.
 """
+IDLE = 300.0
+"""Seconds after which a process without a task ends, as joblib's do; until then the next fit need not start one."""
+NUMBERS_OF_THREADS = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+)  # fmt: skip
+"""Variables that say how many threads a library may use; each process has its share of the cores."""
+RESTING: dict[int, list[Executor]] = {}
+"""Processes that earlier fits have left, by the number of workers that share the cores."""
 
 
 class Workers:
-    """Attempts to evaluate chunks by joblib's workers; `close` it after use.
+    """Attempts to evaluate chunks by joblib's workers, and counts those that are lost; `close` it after use."""
 
-    Parameters
-    ----------
-    problem : Problem
-    needs : {"values", "gradients", "squares"}
-    number : int
-    timeout : float or None
-        Seconds that a draw may take.
-    failures : Failures
-        Where workers that are lost are counted.
-    """
-
-    def __init__(
-        self, problem: Problem, needs: Needs, number: int, timeout: float | None, failures: Failures
-    ) -> None:
+    def __init__(self, problem: Problem, needs: Needs, number: int, failures: Failures) -> None:
         from joblib.parallel import get_active_backend
 
         backend, _ = get_active_backend()
         shares = getattr(backend, "supports_sharedmem", False)
-        self._model = problem if shares else uuid.uuid4().hex
-        self._content = NOTHING if shares else packed(problem)
-        self._needs, self._number, self._timeout, self._failures = needs, number, timeout, failures
-        self._streams = getattr(backend, "supports_return_generator", False)  # Dask's and Ray's do not.
         self._dask = getattr(backend, "client", None)
-        elsewhere = self._dask is not None and not any(a.startswith("inproc") for a in self._dask.ncores())
-        self._home = os.getpid() if elsewhere else 0
-        self._parallel: Any = None
-        self._stack = ExitStack()
+        self._model = problem if shares else uuid.uuid4().hex
+        self._content = b"" if shares else packed(problem)
+        self._open = opener(backend, number)
+        self._processes = isinstance(self._open, Process)
+        self._needs, self._failures, self._number = needs, failures, number
+        self._most = (
+            math.inf if self._dask else number
+        )  # Dask takes a while to answer, and shares out tasks itself.
+        self._idle = RESTING.pop(number, []) if self._processes else []
+        self._busy: dict[Future[Any], tuple[Executor, Indices, float]] = {}
+        self._scattered: Any = None
 
     def close(self) -> None:
-        """Let the workers go; they are started again when they are needed."""
-        self._stack.close()
-        self._parallel = None
+        """Let the workers go, and end those that are still at work."""
+        for future, (executor, *_) in self._busy.items():
+            self._end(executor, future)
+        if self._processes:
+            RESTING.setdefault(self._number, []).extend(self._idle)
+        self._busy, self._idle = {}, []
 
     def attempts(
-        self, iteration: int, theta: Array, chunks: list[Indices], limit: float | None, last: bool
+        self, iteration: int, theta: Array, chunks: list[Indices], limit: float | None
     ) -> Iterator[Outcome]:
-        """Attempt each chunk within ``limit`` seconds; the outcomes come as they are known.
-
-        When a worker is lost, joblib does not say which chunk it had. Chunks are begun in order, so that it is among
-        the first without an outcome, one for each worker. These fail. The ``last`` time they are tried one after the
-        other instead, which shows the one that kills its worker.
-        """
-        from joblib import delayed
-
-        content, groups, addresses = NOTHING, [chunks], self._watched(set())
-        while groups:
-            waiting = dict(enumerate(groups.pop(0)))
-            if not waiting:
-                continue
-            parallel = self._started()
-            # Draws are in a tuple: joblib would give an array to one of Dask's workers, and it would be lost with him.
-            tasks = [
-                delayed(work)(
-                    self._model, content, k, iteration, (theta[rows],), self._needs, limit, self._home
-                )
-                for k, rows in waiting.items()
-            ]
-            broken: Exception | None = None
-            try:
-                for k, outcome in parallel(tasks):
-                    if outcome is not None:
-                        yield waiting.pop(k), outcome
-            except Exception as error:  # The function's exceptions are outcomes: this one is the pool's.
-                broken = error
-            left = list(waiting.values())
-            if broken is None:
-                content = self._content  # What is left came to workers without a model, or to this process.
-                groups.insert(0, left)
-                if left and self._home:
-                    self.close()
-                continue
-            self.close()
-            addresses = self._watched(addresses)
-            if self._dask is None:
-                self._failures.add("workers_lost")
-            suspects, others = left[: self._number], left[self._number :]
-            if last and len(suspects) > 1:
-                groups = [*([rows] for rows in suspects), others, *groups]
-            else:
-                groups.insert(0, others)
-                reason = "timed_out" if isinstance(broken, PoolTimeoutError | TimeoutError) else "lost"
-                failure = Failed(reason, f"{type(broken).__name__}: {broken}")
-                yield from ((rows, failure) for rows in suspects)
-        self._watched(addresses)
-
-    def _watched(self, before: set[str]) -> set[str]:
-        """Return the addresses of Dask's workers, and count those that are gone: Dask itself says nothing of them."""
-        present = set() if self._dask is None else set(self._dask.ncores())
-        for _ in before - present:
+        """Attempt each chunk within ``limit`` seconds; the outcomes come as they are known."""
+        waiting: deque[tuple[Indices, Any]] = deque((rows, b"") for rows in chunks)
+        present = self._addresses()
+        while waiting or self._busy:
+            while waiting and len(self._busy) < self._most:
+                rows, content = waiting.popleft()
+                slack = SLACK if self._idle else START
+                patience = (
+                    math.inf if limit is None or self._dask else limit + slack
+                )  # Dask's tasks may wait.
+                executor = self._idle.pop() if self._idle else self._open()
+                task = (self._model, content, iteration, theta[rows], self._needs, limit)
+                try:
+                    self._busy[executor.submit(work, *task)] = executor, rows, time.monotonic() + patience
+                except BrokenExecutor:  # It was lost while it had nothing to do.
+                    waiting.appendleft((rows, content))
+            for future, executor, rows in self._ended():
+                outcome = self._outcome(future, executor)
+                if outcome is None:
+                    waiting.appendleft((rows, self._sent()))
+                else:
+                    yield rows, outcome
+        for _ in present - self._addresses():  # Dask itself says nothing of workers that are gone.
             self._failures.add("workers_lost")
-        return present
 
-    def _started(self) -> Any:
-        """The pool; its start, with the model, takes seconds, which do not count as those of the first draws."""
-        from joblib import Parallel, delayed
+    def _ended(self) -> list[tuple[Future[Any], Executor, Indices]]:
+        """Wait for a task that has ended, or that should have; such tasks are no longer among the busy."""
+        end = min(end for *_, end in self._busy.values())
+        wait(self._busy, min(START, max(0.0, end - time.monotonic())), FIRST_COMPLETED)
+        over = [f for f, (*_, end) in self._busy.items() if f.done() or time.monotonic() >= end]
+        if not over and self._dask is not None and not self._dask.ncores():
+            raise DivergenceError(f"the cluster has had no workers for {START:g} seconds")
+        return [(future, *self._busy.pop(future)[:2]) for future in over]
 
-        if self._parallel is None:
-            options: dict[str, Any] = {"n_jobs": self._number, "batch_size": 1}
-            # Some workers may get two of these tasks, and others none: they will ask for the model.
-            greetings = [delayed(receive)(self._model, self._content)] * (2 * self._number)
-            try:
-                self._wait_for_two()
-                Parallel(**options, timeout=START)(greetings)
-            except Exception as error:
-                message = f"the workers could not be started: {type(error).__name__}: {error}"
-                raise DivergenceError(message) from error
-            options["return_as"] = "generator_unordered" if self._streams else "list"
-            options["timeout"] = None if self._timeout is None else self._timeout + SLACK
-            self._parallel = self._stack.enter_context(Parallel(**options))
-        return self._parallel
+    def _outcome(self, future: Future[Any], executor: Executor) -> Done | Failed | None:
+        """What came of a task; None if its worker has no model."""
+        if future.done() and not future.cancelled() and future.exception() is None:
+            self._idle.append(executor)
+            outcome: Done | Failed | None = future.result()
+            if isinstance(outcome, Failed) and outcome.reason == "unready":
+                raise DivergenceError(f"the workers could not be started: {outcome.error}")
+            return outcome
+        # The function's exceptions are outcomes: this one is the executor's.
+        if self._processes:
+            self._failures.add("workers_lost")
+        if not future.done():
+            self._end(executor, future)
+            return Failed("timed_out", "does not return, and its worker does not hear the alarm")
+        error = None if future.cancelled() else future.exception()
+        return Failed("lost", f"{type(error).__name__}: {error}" if error else "its worker is gone")
 
-    def _wait_for_two(self) -> None:
-        """Wait for two workers of Dask: with one, joblib evaluates in this process, which a draw may kill."""
-        end = time.monotonic() + START
-        while self._dask is not None and sum(self._dask.ncores().values()) < 2:
-            if time.monotonic() > end:
-                raise TimeoutError("fewer than two are left")
-            time.sleep(0.1)
+    def _end(self, executor: Any, future: Future[Any]) -> None:
+        """End a task: a process is killed; a task of a cluster is cancelled, and a thread left behind."""
+        future.cancel()
+        if self._processes:
+            executor.shutdown(wait=False, kill_workers=True)
+
+    def _sent(self) -> Any:
+        """The model as a task takes it along; Dask has large things on a worker, with which they may be lost."""
+        if self._dask is None:
+            return self._content
+        if self._scattered is None or self._scattered.status != "finished":
+            self._scattered = self._dask.scatter(self._content, hash=False)
+        return self._scattered
+
+    def _addresses(self) -> set[str]:
+        """The workers of Dask that are there."""
+        return set() if self._dask is None else set(self._dask.ncores())
 
 
-def packed(problem: Problem) -> Packed:
+def packed(problem: Problem) -> bytes:
     """The model in a form that other processes understand."""
     import cloudpickle
 
     try:
-        return np.frombuffer(cloudpickle.dumps(problem), np.uint8)
+        return bytes(cloudpickle.dumps(problem))
     except MgvbpError:  # It comes from a part of ours, which knows better why, and what to do.
         raise
     except Exception as error:
@@ -181,6 +167,63 @@ def packed(problem: Problem) -> Packed:
         ) from error
 
 
+# --- executors ------------------------------------------------------------------------------------------
+
+
+def opener(backend: Any, number: int) -> Callable[[], Executor]:
+    """How to make an executor for one task at a time."""
+    if getattr(backend, "supports_sharedmem", False):
+        return Threads
+    if getattr(backend, "client", None) is not None:
+        return partial(backend.client.get_executor, pure=False)
+    if type(backend).__module__.startswith("ray."):
+        return RayTasks
+    return Process(number)
+
+
+class Process:
+    """Makes executors of one process each, which has its share of the cores."""
+
+    def __init__(self, number: int) -> None:
+        share = str(max(1, (os.cpu_count() or 1) // number))
+        self._environment = {name: os.environ.get(name, share) for name in NUMBERS_OF_THREADS}
+
+    def __call__(self) -> Executor:
+        """A new process."""
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        executor: Executor = ProcessPoolExecutor(1, timeout=IDLE, env=self._environment)
+        return executor
+
+
+class Threads(Executor):
+    """A thread for each task, which is left behind if it hangs; a pool's threads would keep Python from ending."""
+
+    def submit(self, function: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
+        """Begin to evaluate."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+
+        def run() -> None:
+            try:
+                future.set_result(function(*given))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+
+class RayTasks(Executor):
+    """Tasks of Ray, which may lose their worker once."""
+
+    def submit(self, function: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
+        """Begin to evaluate."""
+        ray: Any = import_module("ray")
+        future: Future[Any] = ray.remote(max_retries=0)(function).remote(*given).future()
+        return future
+
+
 # --- in a worker ----------------------------------------------------------------------------------------
 
 RECEIVED: dict[str, Problem] = {}
@@ -188,43 +231,33 @@ RECEIVED: dict[str, Problem] = {}
 LOCK = threading.Lock()
 
 
-def receive(model: Problem | str, content: Packed) -> None:
-    """Unpack a model, once a process; a thread is given the model itself."""
+def received(model: str, content: bytes) -> Problem | None:
+    """The model of this name, which is unpacked once a process; None if it has not come yet."""
     with LOCK:  # A worker of Dask may have several threads.
-        if isinstance(model, str) and model not in RECEIVED and len(content):
+        if model not in RECEIVED and content:
             RECEIVED.clear()
-            RECEIVED[model] = pickle.loads(content.data)
+            RECEIVED[model] = pickle.loads(content)
+        return RECEIVED.get(model)
 
 
 def work(
-    model: Problem | str,
-    content: Packed,
-    number: int,
-    iteration: int,
-    draws: tuple[Array],
-    needs: Needs,
-    limit: float | None,
-    home: int,
-) -> tuple[int, Done | Failed | None]:
-    """Attempt the chunk of this number in a worker; None if the worker has no model, or is the process ``home``.
+    model: Problem | str, content: bytes, iteration: int, theta: Array, needs: Needs, limit: float | None
+) -> Done | Failed | None:
+    """Attempt a chunk in a worker; None if the worker has no model.
 
-    There joblib evaluates if it has seen one worker of Dask only, and a draw that kills its worker would kill the fit.
     Whatever is raised is a failure, as an interrupt in a worker is not the user's. A thread gets no alarm signal:
     there a chunk with a limit is evaluated in another thread, which is left behind if it hangs.
     """
-    if home == os.getpid():
-        return number, None
-    receive(model, content)
-    problem = RECEIVED.get(model) if isinstance(model, str) else model
+    try:
+        problem = received(model, content) if isinstance(model, str) else model
+    except BaseException as error:
+        return Failed("unready", f"{type(error).__name__}: {error}")
     if problem is None:
-        return number, None
+        return None
     if limit is None or available():
-        return number, attempt(problem, iteration, draws[0], needs, limit, (BaseException,))
-    found: list[Done | Failed] = []
-    beside = threading.Thread(
-        target=lambda: found.append(attempt(problem, iteration, draws[0], needs, None, (BaseException,))),
-        daemon=True,
-    )
-    beside.start()
-    beside.join(limit)
-    return number, found[0] if found else Failed("timed_out", f"took longer than {limit:g} seconds", limit)
+        return attempt(problem, iteration, theta, needs, limit, (BaseException,))
+    beside = Threads().submit(attempt, problem, iteration, theta, needs, None, (BaseException,))
+    if beside in wait([beside], limit).done:
+        outcome: Done | Failed = beside.result()
+        return outcome
+    return Failed("timed_out", f"took longer than {limit:g} seconds")
