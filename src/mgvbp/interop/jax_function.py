@@ -63,6 +63,7 @@ class JaxModel(JaxLikelihood):
 
         super().__init__(traced)
         self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
+        self.flat_prior = model.flat_prior
 
 
 def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:

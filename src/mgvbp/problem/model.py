@@ -13,11 +13,16 @@ from numpy.typing import ArrayLike
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.priors import ConstrainedPrior
+from mgvbp.transforms import Real
 
 
 @dataclass(frozen=True, init=False)
 class Model:
     """A log-likelihood as a function of named, constrained parameters.
+
+    Without a prior, `fit` takes the function for the log density of the parameters on their own scale, up to a
+    constant: the prior is flat there, and the log-Jacobian of the constraints is added to make it a density of θ.
 
     Parameters
     ----------
@@ -81,6 +86,14 @@ class Model:
             object.__setattr__(self, name, value)
         if y is not None:
             object.__setattr__(self, "y", np.asarray(y))
+
+    @property
+    def flat_prior(self) -> ConstrainedPrior | None:
+        """The prior of a fit that is given none: flat in the parameters; None if it is flat in θ too."""
+        unconstrained = all(isinstance(transform, Real) for transform in self.parameters.transforms.values())
+        if unconstrained and not self.parameters.shared:
+            return None
+        return ConstrainedPrior(self.parameters, {})
 
     @property
     def pointwise(self) -> Callable[[ArrayLike], Array] | None:

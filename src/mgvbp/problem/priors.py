@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstrainedPrior:
-    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`."""
+    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`.
+
+    A name without a distribution is flat: all values that its constraint allows are equally likely.
+    """
 
     parameters: Parameters
     distributions: Mapping[str, Any]
@@ -33,7 +36,8 @@ class ConstrainedPrior:
         """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
         total = self.parameters.log_jacobian(theta)
         for name, value in self.parameters.constrain(theta).items():
-            total += self._sum(name, value)
+            if name in self.distributions:
+                total += self._sum(name, value)
         return total
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
@@ -58,14 +62,14 @@ class ConstrainedPrior:
         def of_rows(x: Array) -> Array:
             value = transform.constrain(x)
             named = {key: value} if isinstance(key, str) else dict(zip(key, value.T, strict=True))
-            return sum((self._sum(*item) for item in named.items()), start=transform.log_jacobian(x))
+            known = (self._sum(*item) for item in named.items() if item[0] in self.distributions)
+            return sum(known, start=transform.log_jacobian(x))
 
-        if (
-            isinstance(key, str)
-            and isinstance(transform, Elementwise)
-            and univariate(self.distributions[key])
-        ):
-            return derivatives(of_entries, columns)
+        if isinstance(key, str) and isinstance(transform, Elementwise):
+            if key not in self.distributions:
+                return derivatives(transform.log_derivative, columns)
+            if univariate(self.distributions[key]):
+                return derivatives(of_entries, columns)
         return gradients(of_rows, columns)
 
     def _sum(self, name: str, value: Array) -> Array:
