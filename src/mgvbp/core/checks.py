@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import reprlib
+import sys
 from collections.abc import Collection
 from functools import cache
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,15 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def shown(value: object) -> str:
-    """``value`` as an error message shows it: shortened, on one line, and without control characters."""
+    """``value`` as an error message shows it: shortened."""
     try:
-        text = reprlib.repr(value)
+        return reprlib.repr(value)
     except ValueError:  # an integer of thousands of digits
-        text = f"a {type(value).__name__}"
-    return "".join(c for c in " ".join(text.split()) if c.isprintable())
+        return f"a large {type(value).__name__}"
 
 
-def as_floats(value: ArrayLike | None, name: str) -> Array:
-    """``value`` as a finite float64 array."""
+def as_floats(value: ArrayLike | None, name: str, *, finite: bool = True) -> Array:
+    """``value`` as a float64 array, which must be finite unless ``finite`` is False."""
     kind, array = "", None
     try:
         given = np.asarray(value)
@@ -40,10 +41,8 @@ def as_floats(value: ArrayLike | None, name: str) -> Array:
     except (TypeError, ValueError, OverflowError):
         pass
     if array is None:
-        raise InvalidTypeError(
-            f"{name} must be a number or an array of numbers; got {shown(value)}{kind}"
-        )
-    if not np.isfinite(array).all():
+        raise InvalidTypeError(f"{name} must be a number or an array of numbers; got {shown(value)}{kind}")
+    if finite and not np.isfinite(array).all():
         raise InvalidInputError(f"{name} has non-finite entries")
     return array
 
@@ -66,6 +65,8 @@ def positive_integer(value: object, name: str, least: int = 1) -> int:
         raise InvalidTypeError(f"{name} must be an integer; got {shown(value)}")
     if value < least:
         raise InvalidInputError(f"{name} must be at least {least}; got {shown(value)}")
+    if value > sys.maxsize:
+        raise InvalidInputError(f"{name} must be at most {sys.maxsize}; got {shown(value)}")
     return int(value)
 
 
@@ -95,6 +96,16 @@ def as_name(value: object, what: str) -> str:
     return value
 
 
+def as_path(value: object, name: str = "path") -> Path:
+    """``value`` as the path of a file."""
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        raise InvalidTypeError(f"{name} must be the path of a file; got {shown(value)}")
+    text: str = os.fspath(value)
+    if not text or "\0" in text:
+        raise InvalidInputError(f"{name} must be the path of a file; got {shown(value)}")
+    return Path(text)
+
+
 @cache
 def memory() -> float:
     """The bytes of this machine's memory; infinite where the system does not say."""
@@ -107,8 +118,10 @@ def memory() -> float:
 def require_memory(numbers: int, what: str, advice: str) -> None:
     """Raise if so many floats cannot be held at once; a system that grants too much would end the process later."""
     if 8 * numbers > memory():
+        size = 8 * numbers // 10**9
         raise InvalidInputError(
-            f"{what} would take {8e-9 * numbers:,.0f} GB, and this machine has {1e-9 * memory():,.0f} GB: {advice}"
+            f"{what} would take {f'{size:,}' if size < 10**9 else 'over a billion'} GB, but this machine has "
+            f"{1e-9 * memory():,.0f} GB: {advice}"
         )
 
 

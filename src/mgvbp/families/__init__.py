@@ -26,7 +26,9 @@ def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None 
     """Return the family that ``family`` names, for ``dim`` parameters; ``labels`` resolve blocks given by name."""
     if not isinstance(family, Family):
         name = one_of(family, ["full", "diagonal"], "family", " or a BlockDiagonal([...])")
-        return Full(dim) if name == "full" else Diagonal(dim)
+        named = Full(dim) if name == "full" else Diagonal(dim)
+        named.require_memory()
+        return named
     if isinstance(family, BlockDiagonal) and family.names is not None:
         family = family.resolved(labels)
     if family.dim != dim:

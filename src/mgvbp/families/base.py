@@ -10,12 +10,14 @@ The frame is the lower factor ``L`` of the precision, ``P = L Lᵀ``; ``θ = μ 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mgvbp.core.checks import require_memory
 from mgvbp.core.linalg import NOT_POSITIVE_DEFINITE, Array
 from mgvbp.errors import NotPositiveDefiniteError
 
@@ -187,6 +189,15 @@ class Family(ABC):
         mask = np.zeros((self.dim, self.dim), dtype=bool)
         mask[i, j] = mask[j, i] = True
         return mask
+
+    def require_memory(self) -> None:
+        """Raise if this machine cannot hold a Gaussian of this family."""
+        if len(self.shape) == 1 and self.shape[0] == self.dim:
+            advice = "fit fewer parameters"
+        else:
+            advice = "try family='diagonal', or a BlockDiagonal of smaller blocks"
+        numbers = 2 * (self.dim + math.prod(self.shape))  # one copy to work on
+        require_memory(numbers, f"a Gaussian of the {self.name} family with {self.dim:,} parameters", advice)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dim})"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_name, as_path, positive_integer
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError, MgvbpError
 from mgvbp.families import BlockDiagonal, Family, resolve_family
@@ -42,7 +42,7 @@ def load(path: str | PathLike[str]) -> Posterior:
     >>> bool(again.lower_bound == posterior.lower_bound)
     True
     """
-    header, arrays = read_archive(path, "posterior", ARRAYS, _size)
+    header, arrays = read_archive(as_path(path), "posterior", ARRAYS, _size)
     try:
         family = _family(header, len(arrays["mean"]))
         mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
@@ -123,16 +123,18 @@ def _parameters(spec: Any, dim: int) -> Parameters | None:
 
 
 def _labels(labels: Any, dim: int) -> list[str]:
-    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-    if not texts or len(labels) != dim or len(set(labels)) != dim:
+    if not isinstance(labels, list) or len(labels) != dim:
         raise FileFormatError(f"expected {dim} different labels")
-    return list(labels)
+    names = [as_name(label, "a label") for label in labels]
+    if len(set(names)) != dim:
+        raise FileFormatError(f"expected {dim} different labels")
+    return names
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise FileFormatError(f"the header has {str(value)[:100]} where a text should be")
-    return value
+    return "".join(c if c.isprintable() else " " for c in value)  # a terminal obeys control characters
 
 
 def _bound(value: Any) -> float:

@@ -15,7 +15,7 @@ from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.differences import derivatives, gradients
-from mgvbp.problem.problem import checked_values
+from mgvbp.problem.problem import as_values, checked_values
 from mgvbp.transforms import Elementwise, Ordered, Transform
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ class ConstrainedPrior:
         """The log density of values (S, *shape), as their distribution returns it: one number per draw or entry."""
         # far out in the tails formulas overflow and the density is 0, which needs no warning
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return np.asarray(log_density_of(self.distributions[name], name, value))
+            found = log_density_of(self.distributions[name], name, value)
+        return as_values(found, value, f"the prior of {name}")
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:

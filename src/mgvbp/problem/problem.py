@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_floats, positive_integer, require_memory, shown, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.families.gaussian import Gaussian
@@ -102,6 +102,7 @@ class Problem:
     num_batches: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
+        true_or_false(self.vectorized, "vectorized")
         if not callable(self.log_likelihood):
             raise InvalidTypeError(
                 "log_likelihood must be a function of an (S, d) array; "
@@ -110,7 +111,7 @@ class Problem:
         if isinstance(self.log_likelihood, Streamed):
             object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
         if self.grad is not None and not callable(self.grad):
-            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {self.grad!r}")
+            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {shown(self.grad)}")
         if self.grad is not None and self.num_batches > 1:
             raise InvalidInputError("minibatches need their own value_and_grad: grad= would be of all data")
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
@@ -140,9 +141,12 @@ class Problem:
             "Gaussian or Parameters.prior, or put the prior into the function and leave prior out"
         )
 
-    def evaluate(self, theta: Array) -> Array:
+    def evaluate(self, theta: ArrayLike) -> Array:
         """The log-likelihood of all data at each row of ``theta``, (S, d) -> (S,); values need not be finite."""
-        return self.evaluate_at(None, theta, "values")[0]
+        points = as_floats(theta, "theta", finite=False)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
+        return self.evaluate_at(None, points, "values")[0]
 
     def evaluate_at(self, iteration: int | None, theta: Array, needs: Needs) -> tuple[Array, ...]:
         """What an estimator needs at each row: values (S,), gradients (S, d) and squares (S, d), so far as it does.
@@ -225,12 +229,17 @@ def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters 
 
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
     """The dimension that ``prior``, ``dim`` and ``parameters`` agree on."""
+    positive_integer(dim, "dim", least=0)
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
             "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
             f"got {type(prior).__name__}"
         )
     if parameters is not None:
+        # the labels take ten times the memory of a number each, and are made before anything else
+        require_memory(
+            10 * parameters.dim, f"the labels of {parameters.dim:,} parameters", "fit fewer parameters"
+        )
         of_prior = prior.dim if isinstance(prior, Gaussian) else 0
         for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
             if given not in (0, parameters.dim):
@@ -294,12 +303,7 @@ def checked_values(
     values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
 ) -> Array:
     """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
-    if array.dtype.kind not in "fiub":
-        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    array = as_values(values, theta, name)
     if array.ndim > 1 and one_by_one:
         raise EvaluationError(
             f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
@@ -312,6 +316,17 @@ def checked_values(
             theta,
         )
     return array.astype(np.float64, copy=False)
+
+
+def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
+    """What the user's function returned as an array of real numbers, of any shape."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
+    if array.dtype.kind not in "fiub":
+        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    return array
 
 
 def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
@@ -334,5 +349,7 @@ def grad_log_prior(prior: Prior | None, theta: Array) -> Array:
     """The gradient of the log prior density at each row of ``theta``, (S, d); zeros for no prior."""
     if prior is None:
         return np.zeros_like(theta)
+    if isinstance(prior, Gaussian):
+        return prior.grad_log_density_at(theta)
     gradient: Callable[[Array], Any] = prior.grad_log_density  # type: ignore[attr-defined]
     return checked_derivatives(called(gradient, theta), theta, "prior.grad_log_density")

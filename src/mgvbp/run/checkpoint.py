@@ -142,7 +142,7 @@ class Recorder:
         if saved is None:
             _require_nothing(self._path)
             saved = Saved(dict(settings), None, None, None, Failures())
-        self._every, self._saved = float(every), saved
+        self._every, self._saved = float(min(every, 1e300)), saved
         self.failures = replace(saved.failures)
         self._written = time.monotonic()
         self._warned: set[str] = set()

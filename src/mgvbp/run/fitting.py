@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import Auto
-from mgvbp.core.checks import as_floats, as_key, one_of, positive_integer, true_or_false
+from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
@@ -235,7 +235,7 @@ def resume(
     >>> bool((first.mean == again.mean).all())
     True
     """
-    saved = read_checkpoint(path)
+    saved = read_checkpoint(as_path(path))
     try:
         stored = dict(saved.settings)
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values")
@@ -293,13 +293,12 @@ def posed(
 
         one_of(grad, ["jax"], "grad", " or a function")
         log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
-    vectorized = vectorized or getattr(log_likelihood, "vectorized", False) is True
+    if getattr(log_likelihood, "vectorized", False) is True:
+        vectorized = True
     return Problem(log_likelihood, prior, dim, vectorized, grad)
 
 
-def recorded(
-    problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool
-) -> dict[str, Any]:
+def recorded(problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool) -> dict[str, Any]:
     """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
     gaussian = isinstance(prior, Gaussian)
     return {
