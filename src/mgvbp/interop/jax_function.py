@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
@@ -92,6 +93,7 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         posterior = mgvbp.fit(mgvbp.Minibatches(f, X, y, batch_size=100), prior, method="mgvbp")
     """
     require("jax", "jax")
+    true_or_false(vectorized, "vectorized")
     if not callable(function):
         raise InvalidTypeError(f"function must be a JAX function of θ; got {function!r}")
     if isinstance(function, Minibatches):

@@ -230,16 +230,15 @@ def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters 
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
     """The dimension that ``prior``, ``dim`` and ``parameters`` agree on."""
     positive_integer(dim, "dim", least=0)
+    # a mean and a few draws; labels take ten times the memory of a number each
+    numbers = 4 * dim if parameters is None else 14 * parameters.dim
+    require_memory(numbers, f"a fit of {dim or numbers // 14:,} parameters", "fit fewer parameters")
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
             "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
             f"got {type(prior).__name__}"
         )
     if parameters is not None:
-        # the labels take ten times the memory of a number each, and are made before anything else
-        require_memory(
-            10 * parameters.dim, f"the labels of {parameters.dim:,} parameters", "fit fewer parameters"
-        )
         of_prior = prior.dim if isinstance(prior, Gaussian) else 0
         for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
             if given not in (0, parameters.dim):

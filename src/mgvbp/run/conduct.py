@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import Auto, Search, affordable, uses_gradient
-from mgvbp.core.checks import positive_integer, true_or_false
+from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
@@ -74,7 +74,6 @@ class Execution:
     """False if the model must first be compared with that of the recorder's file."""
 
     def __post_init__(self) -> None:
-        true_or_false(self.progress, "progress")
         if self.callback is not None and not callable(self.callback):
             raise InvalidTypeError(f"callback must be a function of an Iteration; got {self.callback!r}")
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.core import Array, require
+from mgvbp.core import Array, as_path, require
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.table import Table, read_table
 
@@ -69,7 +68,7 @@ def read_returns(path: str | PathLike[str], column: str | None = None, prices: b
     Name: Close, dtype: float64
     """
     pandas = require("pandas", "volatility")
-    table = read_table(Path(path))
+    table = read_table(as_path(path))
     day = _date_column(pandas, table, named=column is not None)
     chosen = _choose(table, day, column, prices)
     values = table.numbers(chosen)

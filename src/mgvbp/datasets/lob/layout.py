@@ -39,7 +39,7 @@ ASK, ASK_VOLUME, BID, BID_VOLUME = (slice(first, None, 4) for first in range(4))
 
 def horizon_column(horizon: int) -> int:
     """The column of the labels that belongs to a horizon in events."""
-    if isinstance(horizon, bool) or horizon not in HORIZONS:
+    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon not in HORIZONS:
         raise InvalidInputError(
             f"horizon must be one of {', '.join(map(str, HORIZONS))} (events ahead); got {horizon!r}"
         )
