@@ -112,7 +112,8 @@ class Gaussian:
     def covariance_of(self, entries: Sequence[int]) -> Array:
         """The covariance of some entries of θ, (k, k), without forming the whole matrix."""
         where = as_floats(entries, "entries")
-        if where.ndim != 1 or not np.isin(where, np.arange(self.dim)).all():
+        flags = any(isinstance(entry, (bool, np.bool_)) for entry in entries) if where.ndim else True
+        if flags or where.ndim != 1 or not np.isin(where, np.arange(self.dim)).all():
             raise InvalidInputError(
                 f"entries must be a list of indices from 0 to {self.dim - 1}; got {shown(entries)}"
             )

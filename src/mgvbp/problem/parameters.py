@@ -76,14 +76,15 @@ class Parameters:
                 raise InvalidInputError(f"{transform!r} cannot be split into {', '.join(key)}")
         if len(set(self.names)) < len(self.names):
             raise InvalidInputError(f"two parameters have the same name: {', '.join(self.names)}")
-        entries = [
+        wholes = {name.rpartition("[")[0] for name in self.names}
+        entries = {
             label
             for name, t in self.transforms.items()
-            if any(other.startswith(f"{name}[") for other in self.names)
-            for shape in {t.shape, t.shape if t.increasing else (t.size,)}
+            if name in wholes and t.shape
+            for shape in (t.shape, t.shape if t.increasing else (t.size,))
             for label in indexed(name, shape)
-        ]
-        if twice := sorted(set(entries) & set(self.names)):
+        }
+        if twice := [name for name in self.names if name in entries]:
             raise InvalidInputError(f"the name {twice[0]} is also that of an entry of another parameter")
 
     @property

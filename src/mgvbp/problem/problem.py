@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from inspect import getattr_static
+from typing import Any, Literal, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,6 @@ class Prior(Protocol):
         """Log density at each row of ``theta``."""
 
 
-@runtime_checkable
 class NamedParameters(Protocol):
     """What the entries of θ stand for: a `mgvbp.Parameters`, or what a model from elsewhere brings along."""
 
@@ -211,9 +211,7 @@ class Problem:
 def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
     """The named parameters of the log-likelihood or of the prior, which must not contradict each other."""
     ours, theirs = (getattr(owner, "parameters", None) for owner in (log_likelihood, prior))
-    # anything else by that name is none of our business: the method of a PyTorch module, for one
-    first = ours if isinstance(ours, NamedParameters) else None
-    second = theirs if isinstance(theirs, NamedParameters) else None
+    first, second = (given if _names_parameters(given) else None for given in (ours, theirs))
     if first is None or second is None:
         return second if first is None else first
     # those of models from elsewhere hold functions, which cannot be compared: the labels have to do
@@ -225,6 +223,16 @@ def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters 
             + (way_out if isinstance(prior, Gaussian) else "")
         )
     return first
+
+
+def _names_parameters(given: object) -> TypeGuard[NamedParameters]:
+    """Whether this is a `NamedParameters`; an attribute of that name may also be the method of a PyTorch module.
+
+    The attributes are looked for, not asked for, as `isinstance` would: there may be a million labels.
+    """
+    return all(
+        getattr_static(given, name, None) is not None for name in ("names", "dim", "labels", "constrain")
+    )
 
 
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
