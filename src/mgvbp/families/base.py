@@ -190,17 +190,17 @@ class Family(ABC):
         mask[i, j] = mask[j, i] = True
         return mask
 
-    def require_memory(self) -> None:
-        """Raise if this machine cannot hold a Gaussian of this family."""
-        if len(self.shape) == 1 and self.shape[0] == self.dim:
-            advice = "fit fewer parameters"
-        else:
-            advice = "try family='diagonal', or a BlockDiagonal of smaller blocks"
-        numbers = 2 * (self.dim + math.prod(self.shape))  # one copy to work on
-        require_memory(numbers, f"a Gaussian of the {self.name} family with {self.dim:,} parameters", advice)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dim})"
+
+
+def require_room(family: Family) -> None:
+    """Raise if this machine cannot hold a Gaussian of the family, and a copy to work on."""
+    advice = "try family='diagonal', or a BlockDiagonal of smaller blocks"
+    if family.shape == (family.dim,):
+        advice = "fit fewer parameters"
+    what = f"a Gaussian of the {family.name} family with {family.dim:,} parameters"
+    require_memory(2 * (family.dim + math.prod(family.shape)), what, advice)
 
 
 def positive_roots(values: Array) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from mgvbp.core.checks import as_floats, as_generator, positive_integer, require_memory, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, NotPositiveDefiniteError
-from mgvbp.families.base import Family
+from mgvbp.families.base import Family, require_room
 from mgvbp.families.diagonal import Diagonal
 from mgvbp.families.full import Full
 
@@ -84,7 +84,7 @@ class Gaussian:
                 f"with dim={dim} expected () or ({dim},), and (), ({dim},) or ({dim}, {dim})"
             )
         self.family = Full(dim) if scale.ndim == 2 else Diagonal(dim)
-        self.family.require_memory()
+        require_room(self.family)
         self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
         self.factor = frozen(checked_factor(self.family, what, scale))
 

@@ -97,7 +97,7 @@ def stored_blocks(blocks: Any) -> BlockDiagonal:
 def _size(header: dict[str, Any]) -> int:
     """The most bytes that the arrays of a posterior with this header can have."""
     labels = header["labels"]
-    family = _family(header, len(labels) if isinstance(labels, list) else 0)
+    family = _family(header, len(labels) if isinstance(labels, list) and labels else 1)
     return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
 
 
@@ -123,12 +123,10 @@ def _parameters(spec: Any, dim: int) -> Parameters | None:
 
 
 def _labels(labels: Any, dim: int) -> list[str]:
-    if not isinstance(labels, list) or len(labels) != dim:
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not texts or len(labels) != dim or len(set(labels)) != dim:
         raise FileFormatError(f"expected {dim} different labels")
-    names = [as_name(label, "a label") for label in labels]
-    if len(set(names)) != dim:
-        raise FileFormatError(f"expected {dim} different labels")
-    return names
+    return [as_name(label, "a label") for label in labels]
 
 
 def _text(value: Any) -> str:
