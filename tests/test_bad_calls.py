@@ -406,6 +406,10 @@ def told(run, **others):
     return lambda **arguments: run.tell(**{**others, **arguments})
 
 
+def asks(run, value):
+    return run.ask().shape[1] == 2
+
+
 START = {"target": 2}
 SEARCH, RUN = Auto().start(2, gradients=True), MGVBP().start(2, estimator="gradient")
 METHODS = [
@@ -424,7 +428,7 @@ METHODS = [
     row(mgvbp.Score, "target"),
     row(Auto, "tol", POSITIVE, is_value("tol")),
     *(
-        row(method.start, argument, accepted, **START if argument != "target" else {})
+        row(method.start, argument, accepted, asks, **START if argument != "target" else {})
         for method in (Auto(), MGVBP())
         for argument, accepted in (
             ("target", ""),
@@ -434,13 +438,13 @@ METHODS = [
             ("rng", SEEDS),
         )
     ),
-    row(Auto().start, "max_evaluations", "none trillion", **START),
+    row(Auto().start, "max_evaluations", "none trillion", asks, **START),
     row(Auto().start, "starts", **START),
-    row(Auto().start, "gradients", "none true", **START),
+    row(Auto().start, "gradients", "none true", asks, **START),
     row(MGVBP().start, "estimator", **START),
     row(MGVBP().start, "draws", **START),
-    row(MGVBP().start, "num_draws", "none", **START),
-    row(MGVBP().start, "state", "none", **START),
+    row(MGVBP().start, "num_draws", "none", asks, **START),
+    row(MGVBP().start, "state", "none", asks, **START),
     row(told(SEARCH), "values"),
     row(told(RUN), "values"),
     row(told(SEARCH, values=normal(SEARCH.ask())), "gradients"),
@@ -451,10 +455,10 @@ METHODS = [
     row(mgvbp.Asynchronous("mgvbp", 2).tell, "number", value=0.0),
     row(mgvbp.Asynchronous("mgvbp", 2).give_up, "number"),
     row(Problem, "log_likelihood", "function type", dim=2),
-    row(Problem, "prior", "none", log_likelihood=normal, dim=2),
+    row(Problem, "prior", "none", is_value("prior"), log_likelihood=normal, dim=2),
     row(Problem, "dim", log_likelihood=normal),
-    row(Problem, "vectorized", "true", log_likelihood=normal, dim=2),
-    row(Problem, "grad", "none function type", log_likelihood=normal, dim=2),
+    row(Problem, "vectorized", "true", is_value("vectorized"), log_likelihood=normal, dim=2),
+    row(Problem, "grad", "none function type", is_value("grad"), log_likelihood=normal, dim=2),
     row(Problem(normal, dim=2).evaluate, "theta", "nans", lambda found, v: np.all(np.isnan(found))),
     row(mgvbp.compare_families, "families", "none", log_likelihood=normal, dim=2),
 ]

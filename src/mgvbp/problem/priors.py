@@ -16,7 +16,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.differences import derivatives, gradients
 from mgvbp.problem.problem import as_values, checked_values
-from mgvbp.transforms import Elementwise, Ordered, Transform
+from mgvbp.transforms import Elementwise, Ordered, Real, Transform
 
 if TYPE_CHECKING:
     from mgvbp.problem.parameters import Key, Parameters
@@ -35,9 +35,9 @@ class ConstrainedPrior:
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
         total = self.parameters.log_jacobian(theta)
-        for name, value in self.parameters.constrain(theta).items():
-            if name in self.distributions:
-                total += self._sum(name, value)
+        values = self.parameters.constrain(theta) if self.distributions else {}
+        for name in self.distributions:
+            total += self._sum(name, values[name])
         return total
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
@@ -67,7 +67,8 @@ class ConstrainedPrior:
 
         if isinstance(key, str) and isinstance(transform, Elementwise):
             if key not in self.distributions:
-                return derivatives(transform.log_derivative, columns)
+                flat = isinstance(transform, Real)
+                return np.zeros_like(columns) if flat else derivatives(transform.log_derivative, columns)
             if univariate(self.distributions[key]):
                 return derivatives(of_entries, columns)
         return gradients(of_rows, columns)
