@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
+from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 
@@ -44,6 +45,7 @@ SAMPLERS: dict[str, Sampler] = {"mc": mc, "antithetic": antithetic, "sobol": sob
 
 def resolve_draws(draws: str, num_draws: int, dim: int) -> Sampler:
     """Return the sampler named ``draws``; ``auto`` is ``mc``."""
+    one_of(draws, ["auto", *SAMPLERS], "draws")
     name = "mc" if draws == "auto" else draws
     if name == "antithetic" and num_draws % 2:
         raise InvalidInputError(f"antithetic draws come in pairs: num_draws must be even, got {num_draws}")

@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, as_key, one_of, positive_integer, require_memory
+from mgvbp.core.checks import as_floats, as_key, positive_integer, require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
-from mgvbp.estimators.draws import SAMPLERS, resolve_draws
+from mgvbp.estimators.draws import resolve_draws
 from mgvbp.families import Family, resolve_family
 from mgvbp.families.gaussian import Gaussian, checked_factor, frozen
 from mgvbp.problem.problem import (
@@ -135,7 +135,6 @@ class Optimizer:
         rng: int | np.random.Generator = 0,
         state: State | None = None,
     ) -> None:
-        one_of(draws, ["auto", *SAMPLERS], "draws")
         self.method = method
         self.prior, self.dim = prior_and_dim(target)
         self.family = resolve_family(family, self.dim, getattr(target, "labels", None))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.core.checks import as_name, as_path, positive_integer
+from mgvbp.core.checks import as_path, positive_integer
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError, MgvbpError
 from mgvbp.families import BlockDiagonal, Family, resolve_family
@@ -126,13 +126,14 @@ def _labels(labels: Any, dim: int) -> list[str]:
     texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
     if not texts or len(labels) != dim or len(set(labels)) != dim:
         raise FileFormatError(f"expected {dim} different labels")
-    return [as_name(label, "a label") for label in labels]
+    return [_text(label) for label in labels]
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise FileFormatError(f"the header has {str(value)[:100]} where a text should be")
-    return "".join(c if c.isprintable() else " " for c in value)  # a terminal obeys control characters
+    # a terminal obeys control characters
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
 
 
 def _bound(value: Any) -> float:
