@@ -13,9 +13,10 @@ from scipy import stats
 
 import mgvbp
 from common import FAST, LogDensity, case
-from mgvbp import MGVBP, Auto, BlockDiagonal, Gaussian, Problem, fit
+from mgvbp import MGVBP, Auto, BlockDiagonal, Gaussian, fit
 from mgvbp import errors as errors_module
 from mgvbp.errors import (
+    LONGEST,
     ConvergenceWarning,
     DivergenceError,
     EvaluationError,
@@ -25,8 +26,9 @@ from mgvbp.errors import (
     MgvbpWarning,
     NonFiniteWarning,
     NotPositiveDefiniteError,
+    UnknownNameError,
 )
-from mgvbp.transforms import Positive, Real
+from mgvbp.transforms import Positive, Real, Simplex
 
 CENTRE = np.array([1.0, -2.0])
 COVARIANCE = np.array([[1.0, 0.3], [0.3, 0.5]])
@@ -99,15 +101,7 @@ BAD_GAUSSIANS = [
     ("mean against dim", lambda: Gaussian(np.zeros(3), 1.0, dim=2), InvalidInputError, r"\(3,\).*dim=2"),
     ("oblong variance", lambda: Gaussian(0.0, np.ones((2, 3))), InvalidInputError, r"variance \(2, 3\)"),
     ("cube variance", lambda: Gaussian(0.0, np.ones((2, 2, 2))), InvalidInputError, r"\(2, 2, 2\)"),
-    ("text mean", lambda: Gaussian("a", 1.0, dim=2), InvalidTypeError, "mean must be a number.*'a'"),
-    ("huge mean", lambda: Gaussian(10**400, 1.0, dim=2), InvalidTypeError, "mean must be a number"),
-    ("no mean", lambda: Gaussian([None, 1.0], 1.0), InvalidTypeError, r"\[None, 1.0\], dtype object"),
-    ("ragged variance", lambda: Gaussian(0.0, RAGGED), InvalidTypeError, "variance must be a number"),
-    ("complex list", lambda: Gaussian([1j, 0.0], 1.0), InvalidTypeError, "mean must be .*1j"),
-    ("complex array", lambda: Gaussian(COMPLEX, 1.0), InvalidTypeError, "mean must be"),
     ("nan mean", lambda: Gaussian([0.0, np.nan], 1.0), InvalidInputError, "mean has non-finite"),
-    ("nan variance", lambda: Gaussian(0.0, [1.0, np.nan]), InvalidInputError, "variance has non-finite"),
-    ("infinite variance", lambda: Gaussian(0.0, np.inf, dim=2), InvalidInputError, "variance has non-fin"),
     ("zero variance", lambda: Gaussian(0.0, 0.0, dim=2), NotPositiveDefiniteError, "variance must be pos"),
     (
         "negative variance",
@@ -131,16 +125,6 @@ BAD_GAUSSIANS = [
         NotPositiveDefiniteError,
         "precision is not symmetric",
     ),
-    ("dim zero", lambda: Gaussian(variance=1.0, dim=0), InvalidInputError, "dim must be at least 1; got 0"),
-    (
-        "dim negative",
-        lambda: Gaussian(variance=1.0, dim=-1),
-        InvalidInputError,
-        "dim must be at least 1; got -",
-    ),
-    ("dim fraction", lambda: Gaussian(variance=1.0, dim=2.5), InvalidTypeError, "dim.*integer.*2.5"),
-    ("dim text", lambda: Gaussian(variance=1.0, dim="2"), InvalidTypeError, "dim.*integer.*'2'"),
-    ("empty mean", lambda: Gaussian([], 1.0), InvalidInputError, "empty|dim|at least one"),
     ("empty variance", lambda: Gaussian(0.0, np.zeros((0, 0))), InvalidInputError, "empty|dim|at least one"),
     (
         "theta vector",
@@ -148,13 +132,7 @@ BAD_GAUSSIANS = [
         InvalidInputError,
         r"\(3,\); expected \(S, 3\)",
     ),
-    ("theta scalar", lambda: NORMAL.log_density(0.0), InvalidInputError, r"\(\); expected \(S, 3\)"),
     ("theta wide", lambda: NORMAL.log_density(np.zeros((2, 4))), InvalidInputError, r"\(2, 4\); expected"),
-    ("theta text", lambda: NORMAL.log_density([["a", "b", "c"]]), InvalidTypeError, "theta must be"),
-    ("theta complex", lambda: NORMAL.log_density(np.ones((1, 3)) * 1j), InvalidTypeError, "theta must be"),
-    ("sample negative", lambda: NORMAL.sample(-1), InvalidInputError, "-1"),
-    ("sample fraction", lambda: NORMAL.sample(2.5), InvalidTypeError, "integer.*2.5"),
-    ("sample rng", lambda: NORMAL.sample(2, rng=-1), InvalidTypeError, "rng must be"),
 ]
 
 BAD_BLOCKS = [
@@ -168,37 +146,14 @@ BAD_BLOCKS = [
     ("negative size", lambda: BlockDiagonal([2, -1]), InvalidInputError, r"positive; got \[2, -1\]"),
     ("fraction size", lambda: BlockDiagonal([1.5, 2]), InvalidInputError, "integer sizes; got"),
     ("float indices", lambda: BlockDiagonal([[0.0, 1.0]]), InvalidInputError, "lists of integers"),
-    ("flags", lambda: BlockDiagonal([True, False]), InvalidInputError, "integers.*got"),
-    ("number", lambda: BlockDiagonal(3), InvalidTypeError, "list of sizes or of index lists, not 3"),
-    ("text", lambda: BlockDiagonal("ab"), InvalidInputError, "got 'ab'"),
     ("too deep", lambda: BlockDiagonal([[[0, 1]], [[2, 3]]]), InvalidInputError, "all sizes .*or all lists"),
-    ("ragged", lambda: BlockDiagonal([[0, [1]], [2]]), MgvbpError, "blocks must be"),
 ]
 
 BAD_METHODS = [
     ("step_size zero", lambda: MGVBP(step_size=0.0), InvalidInputError, "step_size must be positive; got 0"),
-    ("step_size negative", lambda: MGVBP(step_size=-1.0), InvalidInputError, "step_size must be pos.*-1"),
-    ("step_size nan", lambda: MGVBP(step_size=np.nan), InvalidInputError, "step_size must be pos.*nan"),
-    ("step_size inf", lambda: MGVBP(step_size=np.inf), InvalidInputError, "step_size must be.*inf"),
-    ("step_size text", lambda: MGVBP(step_size="big"), MgvbpError, "step_size must be.*'?big"),
-    ("step_size none", lambda: MGVBP(step_size=None), MgvbpError, "step_size must be.*None"),
     ("momentum one", lambda: MGVBP(momentum=1.0), InvalidInputError, r"momentum must be in \[0, 1\); got 1"),
-    ("momentum negative", lambda: MGVBP(momentum=-0.1), InvalidInputError, r"momentum must be in.*-0\.1"),
-    ("momentum nan", lambda: MGVBP(momentum=np.nan), InvalidInputError, "momentum must be in.*nan"),
-    ("momentum none", lambda: MGVBP(momentum=None), MgvbpError, "momentum must be.*None"),
     ("window zero", lambda: MGVBP(window=0), InvalidInputError, "window must be at least 1; got 0"),
-    ("window fraction", lambda: MGVBP(window=1.5), MgvbpError, r"window must be.*1\.5"),
-    ("window none", lambda: MGVBP(window=None), MgvbpError, "window must be.*None"),
-    ("patience zero", lambda: MGVBP(patience=0), InvalidInputError, "patience must be at least 1; got 0"),
-    ("patience fraction", lambda: MGVBP(patience=2.5), MgvbpError, r"patience must be.*2\.5"),
-    ("patience none", lambda: MGVBP(patience=None), MgvbpError, "patience must be.*None"),
-    ("max_iterations zero", lambda: MGVBP(max_iterations=0), InvalidInputError, "max_iterations must be at"),
-    ("max_iterations none", lambda: MGVBP(max_iterations=None), MgvbpError, "max_iterations must be.*None"),
-    ("decay_after zero", lambda: MGVBP(decay_after=0), InvalidInputError, "decay_after must be at least 1"),
     ("scale zero", lambda: MGVBP(precision_scale=0.0), InvalidInputError, "precision_scale must be positive"),
-    ("scale none", lambda: MGVBP(precision_scale=None), MgvbpError, "precision_scale must be.*None"),
-    ("scale inf", lambda: MGVBP(precision_scale=np.inf), InvalidInputError, "precision_scale must be.*inf"),
-    ("clip zero", lambda: MGVBP(clip_gradient=0.0), InvalidInputError, "clip_gradient must be positive"),
     (
         "clip negative",
         lambda: MGVBP(clip_natural_gradient=-1.0),
@@ -208,16 +163,11 @@ BAD_METHODS = [
     ("clip_initial alone", lambda: MGVBP(clip_initial=1.0), InvalidInputError, "set that threshold too"),
     ("other class", lambda: mgvbp.QBVI(step_size=0.0), InvalidInputError, "QBVI: step_size"),
     ("schedule negative", stepping(-1.0), MgvbpError, r"step_size.*-1"),
-    ("schedule nan", stepping(np.nan), MgvbpError, r"step_size.*nan"),
-    ("schedule text", stepping("big"), MgvbpError, r"step_size.*big"),
-    ("score target", lambda: mgvbp.Score("x"), InvalidInputError, "target must be 'h' or 'loglik'; got 'x'"),
 ]
 
 BAD_PROBLEMS = [
     ("not callable", lambda: fit(3.0, dim=2), InvalidTypeError, "log_likelihood must be a function.*float"),
-    ("problem not callable", lambda: Problem(None, dim=2), InvalidTypeError, "must be a function.*NoneType"),
     ("prior number", partial(fit2, 3.0), InvalidTypeError, "prior must be a mgvbp.Gaussian.*got float"),
-    ("prior array", partial(fit2, np.eye(2)), InvalidTypeError, "prior must be.*got ndarray"),
     ("prior function", partial(fit2, log_density), InvalidTypeError, "prior must be.*got function"),
     ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
     ("prior attribute", partial(fit2, LogDensity(3.0)), InvalidTypeError, "prior"),
@@ -247,9 +197,6 @@ BAD_PROBLEMS = [
     ),
     ("dim unknown", lambda: fit(log_density), InvalidInputError, "give dim=, initial_mean= or a Gaussian"),
     ("dim unknown with prior", lambda: fit(log_density, LogDensity(len)), InvalidInputError, "give dim="),
-    ("dim negative", lambda: fit(log_density, dim=-1), InvalidInputError, "dim"),
-    ("dim fraction", lambda: fit(log_density, dim=2.5), InvalidTypeError, "dim.*integer.*2.5"),
-    ("dim text", lambda: fit(log_density, dim="2"), InvalidTypeError, "dim.*integer.*'2'"),
     (
         "dim against prior",
         partial(fit2, NORMAL),
@@ -284,13 +231,6 @@ BAD_RETURNS = [
         EvaluationError,
         "complex128 values; expec",
     ),
-    ("text", returning(lambda theta: ["a"] * len(theta)), EvaluationError, "<U1 values; expected real"),
-    (
-        "objects",
-        returning(lambda theta: [None] * len(theta)),
-        EvaluationError,
-        "object values; expected real",
-    ),
     ("nothing", returning(lambda theta: None), EvaluationError, "object values; expected real numbers"),
     ("ragged", returning(lambda theta: RAGGED), EvaluationError, "returned values of unequal shapes"),
     (
@@ -305,7 +245,6 @@ BAD_RETURNS = [
         EvaluationError,
         "unequal shapes",
     ),
-    ("row wise complex", returning(lambda theta: 1j, vectorized=False), EvaluationError, "complex128 values"),
 ]
 
 BAD_OPTIONS = [
@@ -321,19 +260,13 @@ BAD_OPTIONS = [
         InvalidInputError,
         r"initial_mean.*\(2,\).*\(3,\)",
     ),
-    ("mean scalar", partial(fit2, initial_mean=0.0), InvalidInputError, r"initial_mean has shape \(\); exp"),
     ("mean matrix", partial(fit2, initial_mean=np.eye(2)), InvalidInputError, r"initial_mean.*\(2, 2\)"),
-    ("mean text", partial(fit2, initial_mean="ab"), InvalidTypeError, "initial_mean must be a number.*'ab'"),
-    ("mean ragged", lambda: fit(log_density, initial_mean=RAGGED), InvalidTypeError, "initial_mean must be"),
-    ("mean nan", partial(fit2, initial_mean=[0.0, np.nan]), InvalidInputError, "initial_mean has non-finite"),
-    ("mean complex", partial(fit2, initial_mean=COMPLEX), InvalidTypeError, "initial_mean must be"),
     (
         "variance length",
         partial(fit2, initial_variance=np.ones(3)),
         InvalidInputError,
         r"initial_variance has shape \(3,\); expected \(\), \(2,\) or \(2, 2\)",
     ),
-    ("variance nan", partial(fit2, initial_variance=np.nan), InvalidInputError, "initial_variance has non-f"),
     (
         "variance zero",
         partial(fit2, initial_variance=0.0),
@@ -367,32 +300,13 @@ BAD_OPTIONS = [
     ),
     ("one draw", partial(step2, num_draws=1), InvalidInputError, "num_draws=1 is too small.*at least 2"),
     ("odd", partial(step2, num_draws=21, draws="antithetic"), InvalidInputError, "must be even, got 21"),
-    ("no draws", partial(step2, num_draws=0), InvalidInputError, "num_draws must be at least 1; got 0"),
-    (
-        "float draws",
-        partial(step2, num_draws=20.0),
-        InvalidTypeError,
-        "num_draws must be an integer; got 20.0",
-    ),
-    (
-        "text draws",
-        partial(step2, num_draws="20"),
-        InvalidTypeError,
-        "num_draws must be an integer; got '20'",
-    ),
     ("method", partial(fit2, method="adam"), InvalidInputError, r"method must be one of 'auto'.*'adam'"),
     ("method class", partial(fit2, method=MGVBP), InvalidInputError, "method must be.*or a Method; got"),
-    ("method list", partial(fit2, method=["mgvb"]), MgvbpError, "method must be.*'mgvb'"),
     ("family", partial(fit2, family="low-rank"), InvalidInputError, "family must be.*got 'low-rank'"),
     ("family list", partial(fit2, family=[1, 1]), InvalidInputError, r"BlockDiagonal\(.*got \[1, 1\]"),
-    ("family array", partial(fit2, family=np.array([1, 1])), MgvbpError, "family must be"),
     ("estimator", partial(step2, estimator="reparam"), InvalidInputError, "estimator must be.*'reparam'"),
-    ("estimator list", partial(step2, estimator=["h"]), MgvbpError, r"estimator must be.*\['h'\]"),
     ("draws", partial(step2, draws="halton"), InvalidInputError, "draws must be one of 'auto'.*'halton'"),
-    ("draws list", partial(step2, draws=["mc"]), MgvbpError, r"draws must be.*\['mc'\]"),
     ("rng negative", partial(fit2, rng=-1), InvalidTypeError, "rng must be a non-negative int.*got -1"),
-    ("rng none", partial(fit2, rng=None), InvalidTypeError, "rng must be.*got None"),
-    ("rng fraction", partial(fit2, rng=0.5), InvalidTypeError, r"rng must be.*got 0\.5"),
     (
         "rng legacy",
         partial(fit2, rng=np.random.RandomState(0)),
@@ -400,21 +314,11 @@ BAD_OPTIONS = [
         "Generator; got RandomState",
     ),
     (
-        "max_iterations zero",
-        partial(fit2, max_iterations=0),
-        InvalidInputError,
-        "max_iterations must be at least 1; got 0",
-    ),
-    ("max_iterations fraction", partial(fit2, max_iterations=2.5), MgvbpError, r"max_iterations.*2\.5"),
-    ("max_iterations text", partial(fit2, max_iterations="9"), MgvbpError, "max_iterations.*'9'"),
-    (
         "max_evaluations small",
         partial(step2, num_draws=20, max_evaluations=19),
         InvalidInputError,
         "max_evaluations .one iteration takes 20. must be at least 20; got 19",
     ),
-    ("max_evaluations nan", partial(fit2, max_evaluations=np.nan), MgvbpError, "max_evaluations.*nan"),
-    ("callback", partial(fit2, callback=3.0), InvalidTypeError, "callback must be"),
 ]
 
 OWN_DRAWS = "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method"
@@ -424,17 +328,7 @@ BAD_AUTO = [
     ("estimator object", partial(fit2, estimator=mgvbp.Score("h")), InvalidInputError, OWN_DRAWS),
     ("draws", partial(fit2, draws="sobol"), InvalidInputError, OWN_DRAWS),
     ("by name", partial(fit2, method="auto", num_draws=20), InvalidInputError, OWN_DRAWS),
-    ("tol zero", partial(fit2, tol=0.0), InvalidInputError, "tol must be positive; got 0"),
-    ("tol negative", partial(fit2, tol=-0.01), InvalidInputError, r"tol must be positive; got -0\.01"),
-    ("tol nan", partial(fit2, tol=np.nan), InvalidInputError, "tol must be positive; got nan"),
-    ("tol infinite", partial(fit2, tol=np.inf), InvalidInputError, "tol must be positive; got inf"),
-    ("tol text", partial(fit2, tol="small"), InvalidTypeError, "tol must be a positive number; got 'small'"),
     ("Auto tol", lambda: Auto(tol=0.0), InvalidInputError, "tol must be positive; got 0"),
-    ("starts zero", partial(fit2, starts=0), InvalidInputError, "starts must be at least 1; got 0"),
-    ("starts negative", partial(fit2, starts=-2), InvalidInputError, "starts must be at least 1; got -2"),
-    ("starts fraction", partial(fit2, starts=2.5), InvalidTypeError, r"starts must be an integer; got 2\.5"),
-    ("starts text", partial(fit2, starts="two"), InvalidTypeError, "starts must be .*'two'"),
-    ("starts none", partial(fit2, starts=None), InvalidTypeError, "starts must be .*None"),
     ("starts vector", partial(fit2, starts=[0.0, 1.0]), InvalidInputError, r"starts has shape \(2,\); exp"),
     (
         "starts wide",
@@ -442,27 +336,9 @@ BAD_AUTO = [
         InvalidInputError,
         r"starts has shape \(4, 3\); expected a number, or means \(K, 2\)",
     ),
-    ("starts cube", partial(fit2, starts=np.zeros((2, 2, 2))), InvalidInputError, r"starts .*\(2, 2, 2\)"),
     ("starts empty", partial(fit2, starts=np.zeros((0, 2))), InvalidInputError, r"starts has shape \(0, 2\)"),
-    ("starts nan", partial(fit2, starts=[[0.0, np.nan]]), InvalidInputError, "starts has non-finite"),
-    ("starts ragged", partial(fit2, starts=RAGGED), InvalidTypeError, "starts must be"),
-    (
-        "max_evaluations zero",
-        partial(fit2, max_evaluations=0),
-        InvalidInputError,
-        "max_evaluations must be at",
-    ),
     ("max_evaluations one", partial(fit2, max_evaluations=1), InvalidInputError, "max_evaluations .*least 2"),
-    ("max_evaluations fraction", partial(fit2, max_evaluations=99.5), InvalidTypeError, r"max_eval.*99\.5"),
     ("no parameters", lambda: Auto().start(0), InvalidInputError, "dimension must be at least 1; got 0"),
-    ("start text", lambda: Auto().start("a"), InvalidTypeError, "dimension must be an integer; got 'a'"),
-    ("start family", lambda: Auto().start(2, family="x"), InvalidInputError, "family must be.*'x'"),
-    (
-        "start rng",
-        lambda: Auto().start(2, rng=-1),
-        InvalidTypeError,
-        "rng must be a non-negative int.*got -1",
-    ),
     (
         "tell column",
         lambda: Auto().start(2).tell(np.zeros((12, 1))),
@@ -473,19 +349,12 @@ BAD_AUTO = [
 
 BAD_STARTS = [
     ("no parameters", lambda: MGVBP().start(0), InvalidInputError, "dimension must be at least 1; got 0"),
-    ("float", lambda: MGVBP().start(2.0), InvalidTypeError, "dimension must be an integer; got 2.0"),
-    ("text", lambda: MGVBP().start("a"), InvalidTypeError, "dimension must be an integer; got 'a'"),
-    ("nothing", lambda: MGVBP().start(None), InvalidTypeError, "dimension must be an integer; got None"),
-    ("flag", lambda: MGVBP().start(True), InvalidTypeError, "dimension must be an integer; got True"),
-    ("draws", lambda: MGVBP().start(2, num_draws=1.0), InvalidTypeError, "num_draws must be an integer"),
     (
         "method by hand",
         lambda: mgvbp.Optimizer(MGVBP(), 2, family="x"),
         InvalidInputError,
         "family must be.*'x'",
     ),
-    ("state type", lambda: MGVBP().start(2, state="x"), InvalidTypeError, "state must be"),
-    ("state empty", lambda: MGVBP().start(2, state={}), InvalidTypeError, "state must be"),
     ("state of fewer", lambda: MGVBP().start(3, state=state(2)), InvalidInputError, "state"),
     (
         "state of one, broadcast",
@@ -510,14 +379,6 @@ BAD_STARTS = [
 BAD_DIAGNOSES = [
     ("few", lambda: posterior().diagnose(10), InvalidInputError, "num_draws must be at least 25.*got 10"),
     (
-        "fraction",
-        lambda: posterior().diagnose(100.5),
-        InvalidTypeError,
-        r"num_draws must be an integer.*100\.5",
-    ),
-    ("rng", lambda: posterior().diagnose(rng=-1), InvalidTypeError, "rng must be.*-1"),
-    ("number", diagnosing(3.0), InvalidTypeError, "log_density must be a function"),
-    (
         "column",
         diagnosing(lambda theta: log_density(theta)[:, None]),
         EvaluationError,
@@ -525,14 +386,112 @@ BAD_DIAGNOSES = [
     ),
     ("scalar", diagnosing(lambda theta: 0.0), EvaluationError, r"log_density returned shape \(\); expected"),
     ("short", diagnosing(lambda theta: log_density(theta)[1:]), EvaluationError, r"returned shape \(999,\)"),
-    ("complex", diagnosing(lambda theta: log_density(theta) + 0j), EvaluationError, "complex128 values"),
-    ("text", diagnosing(lambda theta: ["a"] * len(theta)), EvaluationError, "<U1 values"),
     ("nan", diagnosing(lambda theta: log_density(theta) * np.nan), DivergenceError, "nan or infinite"),
     ("inf", diagnosing(lambda theta: log_density(theta) + np.inf), DivergenceError, "nan or infinite"),
     ("minus inf", diagnosing(lambda theta: log_density(theta) - np.inf), DivergenceError, "nan or infinite"),
 ]
 
+BAD_NAMES = [
+    (
+        "label of an entry",
+        lambda: mgvbp.Parameters({"a[0]": Real(), "a": Real(2)}),
+        InvalidInputError,
+        r"the name a\[0\] is also that of an entry of another",
+    ),
+    (
+        "entry of a value",
+        lambda: mgvbp.Parameters({"a[2]": Real(), "a": Simplex(3)}),
+        InvalidInputError,
+        "entry",
+    ),
+    ("number", lambda: mgvbp.Parameters({1: Real()}), InvalidTypeError, "name must be a string; got 1"),
+    (
+        "escape",
+        lambda: mgvbp.Parameters({"\x1b[2J": Real()}),
+        InvalidInputError,
+        r"printable.*got '\\x1b\[2J'",
+    ),
+    ("shared", lambda: mgvbp.Parameters({("a", "b\n"): Simplex(2)}), InvalidInputError, r"printable.*'b\\n'"),
+    (
+        "column",
+        lambda: mgvbp.models.LinearRegression(np.eye(2), [0.0, 1.0], names=["a", "b\r"]),
+        InvalidInputError,
+        "printable",
+    ),
+    ("load", lambda: mgvbp.load(None), InvalidTypeError, "path must be the path of a file; got None"),
+    (
+        "vectorized",
+        partial(fit2, vectorized="yes"),
+        InvalidTypeError,
+        "vectorized must be True or False.*'yes'",
+    ),
+]
+
+BAD_SIZES = [  # on a machine of 16 GB
+    (
+        "full",
+        lambda: fit(log_density, dim=10**5),
+        InvalidInputError,
+        "full family with 100,000 parameters would take 160 GB, but this machine has 16 GB: try family='diagonal'",
+    ),
+    (
+        "prior",
+        lambda: Gaussian(variance=1.0, dim=10**9),
+        InvalidInputError,
+        "diagonal .*32 GB.*fewer parameters",
+    ),
+    ("parameters", lambda: fit(log_density, dim=10**9), InvalidInputError, "fit of 1,000,000,000 par.*32 GB"),
+    (
+        "labels",
+        lambda: fit(mgvbp.Model(lambda a: a[:, 0], mgvbp.Parameters(a=Real(10**9)))),
+        InvalidInputError,
+        "112 GB",
+    ),
+    ("blocks", lambda: BlockDiagonal([10**5, 2]), InvalidInputError, "up to 100,000 .*80 GB.*smaller ones"),
+    (
+        "draws",
+        lambda: NORMAL.sample(10**9),
+        InvalidInputError,
+        "1,000,000,000 draws .*48 GB.*fewer at a time",
+    ),
+    ("num_draws", partial(step2, num_draws=10**9), InvalidInputError, "32 GB.*give num_draws="),
+    (
+        "beyond measure",
+        lambda: Gaussian(np.zeros(3), 1.0).sample(2**62),
+        InvalidInputError,
+        "over a billion GB",
+    ),
+    (
+        "tiny",
+        partial(fit2, initial_variance=1e-320),
+        InvalidInputError,
+        "initial_variance must be between 1e-150",
+    ),
+    (
+        "vast",
+        partial(fit2, initial_variance=1e300),
+        InvalidInputError,
+        "initial_variance must be between 1e-150",
+    ),
+]
+
+
+def test_names_with_brackets_are_saved_and_loaded(tmp_path):
+    names = mgvbp.Parameters({"a[0]": Real(), "a": Real(), "b": Simplex(2)})
+    fit(mgvbp.Model(lambda **v: -(v["a"] ** 2) - v["a[0]"] ** 2, names)).save(tmp_path / "q.npz")
+    assert mgvbp.load(tmp_path / "q.npz").parameters == names
+
+
+def test_a_message_is_one_short_line():
+    error = UnknownNameError(f"no parameter is called \x1b[31mred\n{'a, ' * 1000}")
+    assert str(error).isprintable()
+    assert len(str(error)) == LONGEST
+    assert str(error).startswith("no parameter is called [31mred a, ")
+
+
 TABLE = {
+    "name": BAD_NAMES,
+    "size": BAD_SIZES,
     "gaussian": BAD_GAUSSIANS,
     "blocks": BAD_BLOCKS,
     "method": BAD_METHODS,
@@ -546,7 +505,8 @@ TABLE = {
 
 
 @pytest.mark.parametrize("group", TABLE)
-def test_bad_calls(group):
+def test_bad_calls(group, monkeypatch):
+    monkeypatch.setattr("mgvbp.core.checks.memory", lambda: 16e9)
     for name, call, error, message in TABLE[group]:
         with case(name):
             with pytest.raises(error, match=f"(?s){message}") as caught:

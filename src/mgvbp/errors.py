@@ -31,11 +31,17 @@ __all__ = [
 ]
 
 
+LONGEST = 300
+"""Most characters of a message; what the user gave may be a matrix, or a thousand names."""
+
+
 class MgvbpError(Exception):
     """Base class of all errors raised by mgvbp."""
 
     def __str__(self) -> str:
-        return printable(Exception.__str__(self))  # not that of a KeyError, which is in quotes
+        """The message on one line, without control characters, which a terminal would obey."""
+        text = "".join(c for c in " ".join(Exception.__str__(self).split()) if c.isprintable())
+        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[5 - LONGEST // 2 :]}"
 
 
 class InvalidInputError(MgvbpError, ValueError):
@@ -82,6 +88,8 @@ class MissingDependencyError(MgvbpError, ImportError):
 
 class UnknownNameError(InvalidInputError, KeyError):
     """There is no parameter of this name; the message lists the names."""
+
+    __str__ = MgvbpError.__str__
 
 
 class MgvbpWarning(UserWarning):

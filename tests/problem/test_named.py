@@ -765,6 +765,13 @@ def test_bad_labels_in_a_file_are_refused(regression, labels, tmp_path):
         load(path)
 
 
+def test_control_characters_in_a_file_do_not_reach_the_terminal(regression, tmp_path):
+    path = tmp_path / "p.npz"
+    regression.save(path)
+    rewrite(path, labels=["a", "b", "\x1b[2Jc"], parameters=None, stop_reason="\x1b[2Jdone")
+    assert all(line.isprintable() for line in load(path).summary().splitlines())
+
+
 # --- options that do not go together ------------------------------------------------------------------
 
 

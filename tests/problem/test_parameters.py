@@ -458,7 +458,7 @@ BAD = [
     ("too few names", lambda: Parameters({("a", "b"): GarchRegion(1, 1, 1)}), InvalidInputError, "cannot be split"),
     ("simplex", lambda: Parameters({("a", "b"): Simplex(2)}), InvalidInputError, "cannot be split"),
     ("twice", lambda: Parameters({("a", "b"): Real(2)}, a=Real()), InvalidInputError, "the same name: a, b, a"),
-    ("number as a name", lambda: Parameters({("a", 1): Real(2)}), InvalidTypeError, "names must be strings"),
+    ("number as a name", lambda: Parameters({("a", 1): Real(2)}), InvalidTypeError, "name must be a string"),
     ("a number", lambda: Parameters(beta=3), InvalidTypeError, "beta must be a transform.*got 3"),
     ("a class", lambda: Parameters(beta=Real), InvalidTypeError, "beta must be a transform"),
     ("short theta", lambda: ONE.constrain(np.zeros((2, 3))), InvalidInputError, r"\(2, 3\).*\(S, 4\)"),

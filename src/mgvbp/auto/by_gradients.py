@@ -177,7 +177,9 @@ class ByGradients(Rules):
         first, rng = state.first, self._generator(state)
         points = constants.DISPERSED * rng.standard_normal((constants.LOOKOUTS, self.dim))
         unknown = [Point(x, -math.inf, np.zeros(self.dim)) for x in points]
-        lookouts = tuple(Ascent(point, self._promise, 5 * (self.dim + 10), Line(point.x, 0.0)) for point in unknown)
+        lookouts = tuple(
+            Ascent(point, self._promise, 5 * (self.dim + 10), Line(point.x, 0.0)) for point in unknown
+        )
         return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts), first=first)
 
     def _looked(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
@@ -206,8 +208,12 @@ class ByGradients(Rules):
         if highest.here.value < state.archive.values.max() + constants.HIGHER:
             return refined(state, state.surface.size if state.surface else self.least)
         q, scale = narrow(first, highest)
-        there = replace(state, rival=state.surface, q=q, scale=scale, surface=None, leap=None, phase=Phase.HESSIAN)
-        return replace(there, target_size=float(self.least), radius=self.first_radius, failures=0, verified=False)
+        there = replace(
+            state, rival=state.surface, q=q, scale=scale, surface=None, leap=None, phase=Phase.HESSIAN
+        )
+        return replace(
+            there, target_size=float(self.least), radius=self.first_radius, failures=0, verified=False
+        )
 
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Certify, unless the result that was left for a higher mode had a better bound: then return to that."""

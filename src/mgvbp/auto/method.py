@@ -11,7 +11,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
 from mgvbp.auto.search import Search, Starts
-from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number
+from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family, resolve_family
@@ -94,7 +94,8 @@ class Auto:
         """
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
-        by = ByGradients if (uses_gradient(target) if gradients is None else gradients) else ByValues
+        given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
+        by = ByGradients if given else ByValues
         rules = by(family, prior, self.tol, getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)

@@ -138,7 +138,11 @@ class SearchState:
     @property
     def gap_se(self) -> float:
         """Standard deviation of `gap`."""
-        return self.stretch * self.surface.cautious.noise_sd if self.surface and self.gap < math.inf else math.inf
+        return (
+            self.stretch * self.surface.cautious.noise_sd
+            if self.surface and self.gap < math.inf
+            else math.inf
+        )
 
     @property
     def centre(self) -> Gaussian:

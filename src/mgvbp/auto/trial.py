@@ -127,7 +127,7 @@ def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, repeat: b
 
 
 def displacements(q: Gaussian, axes: NDArray[np.intp]) -> Array:
-    r"""One standard deviation along the axes of some parameters, :math:`\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, (k, d)."""
+    r"""One standard deviation on the axes of some parameters, :math:`\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, (k, d)."""
     unit = np.zeros((len(axes), q.dim))
     unit[np.arange(len(axes)), axes] = 1.0
     frame = q.family.solve(q.factor, unit)

@@ -122,8 +122,8 @@ def traced_density(problem: Problem) -> Callable[[Any], Any]:
     prior, theta = problem.prior, jax.ShapeDtypeStruct((problem.dim,), np.float64)
     if not (prior is None or isinstance(prior, Gaussian)):
         raise InvalidInputError(
-            f"NUTS takes a Gaussian prior or none, and this is a {type(prior).__name__}: put the prior into the "
-            "function and leave prior out"
+            f"NUTS takes a Gaussian prior or none, and this is a {type(prior).__name__}: put it, with the log-Jacobian "
+            "of constraints, into a function of θ and leave prior out"
         )
     with jax.enable_x64(True):
         trace(jax.value_and_grad(function), theta)  # its error says what is wrong

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core import Array, as_floats, positive_integer
+from mgvbp.core import Array, as_floats, positive_integer, true_or_false
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
 from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
@@ -51,7 +51,7 @@ def start(
 def counted(number: int, what: str, progress: bool) -> Iterable[int]:
     """1, ..., ``number``, with a bar on the terminal if wanted."""
     steps = range(1, number + 1)
-    if not progress:
+    if not true_or_false(progress, "progress"):
         return steps
     from rich.console import Console
     from rich.progress import track

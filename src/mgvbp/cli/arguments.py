@@ -1,8 +1,16 @@
-"""The words of a command line as numbers. A word that is no such number ends the command with its usage."""
+"""The words of a command line as numbers and paths. A word that is none ends the command with its usage."""
 
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from pathlib import Path
+
+
+def file(text: str) -> Path:
+    """The path of a file."""
+    if not Path(text).name:
+        raise ArgumentTypeError(f"{text!r} is not the path of a file")
+    return Path(text)
 
 
 def integers(text: str) -> tuple[int, ...]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from mgvbp import FileFormatError, load
-from mgvbp.cli.arguments import count_or_zero
+from mgvbp import FileFormatError, MgvbpError, load
+from mgvbp.cli.arguments import count_or_zero, file
 
 
 def add(commands: Any) -> None:
@@ -19,9 +18,9 @@ def add(commands: Any) -> None:
         description="Write what there is to say of a posterior that posterior.save(FILE) wrote to one HTML page, "
         "which needs nothing else.",
     )
-    command.add_argument("file", type=Path, metavar="FILE", help="what posterior.save(FILE) wrote")
+    command.add_argument("file", type=file, metavar="FILE", help="what posterior.save(FILE) wrote")
     command.add_argument(
-        "-o", "--out", type=Path, metavar="PAGE", help="default: FILE with the ending .html, where FILE is"
+        "-o", "--out", type=file, metavar="PAGE", help="default: FILE with the ending .html, where FILE is"
     )
     command.add_argument(
         "--draws",
@@ -37,25 +36,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the posterior and write the page."""
     from mgvbp.report import is_checkpoint, write_report
 
-    file, out = arguments.file, arguments.out or arguments.file.with_suffix(".html")
+    path, out = arguments.file, arguments.out or arguments.file.with_suffix(".html")
     try:
-        posterior = load(file)
+        posterior = load(path)
     except FileFormatError as error:
-        if is_checkpoint(file):
+        if is_checkpoint(path):
             return _refuse(
-                f"{file} is the checkpoint of a run, not a posterior: mgvbp.resume({str(file)!r}, log_likelihood, "
+                f"{path} is the checkpoint of a run, not a posterior: mgvbp.resume({str(path)!r}, log_likelihood, "
                 "prior) finishes the run and returns one, which can be saved"
             )
         return _refuse(str(error))
     except OSError as error:
-        return _refuse(f"{file} cannot be read: {error.strerror or error}")
-    if out.resolve() == file.resolve():
+        return _refuse(f"{path} cannot be read: {error.strerror or error}")
+    if out.resolve() == path.resolve():
         return _refuse(f"{out} is the posterior itself: choose another page with -o")
-    print(f"written to {write_report(posterior, out, file=file.name, num_draws=arguments.draws)}")
+    print(f"written to {write_report(posterior, out, file=path.name, num_draws=arguments.draws)}")
     return 0
 
 
 def _refuse(sentence: str) -> int:
     """Say what is wrong and return the exit code 2, which is that of any argument that cannot be used."""
-    print(f"mgvbp: {sentence}", file=sys.stderr)
+    print(f"mgvbp: {MgvbpError(sentence)}", file=sys.stderr)
     return 2

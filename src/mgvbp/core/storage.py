@@ -17,19 +17,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
+from mgvbp.core.checks import as_path
+from mgvbp.errors import FileFormatError
 
 FORMAT_VERSION = 1
-
-
-def as_path(path: object, name: str = "path") -> Path:
-    """``path`` if it can be that of a file; ``name`` is what an error calls it."""
-    text = os.fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(text, str):
-        raise InvalidTypeError(f"{name} must be the path of a file; got {path!r}")
-    if not Path(text).name or "\0" in text:
-        raise InvalidInputError(f"{name} must be the path of a file; got {path!r}")
-    return Path(text)
 
 
 def write_archive(

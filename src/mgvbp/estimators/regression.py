@@ -66,7 +66,8 @@ class Regression(Estimator):
     def minimum_draws(self, family: Family, draws: str) -> int:
         """One per coefficient; an antithetic pair gives one equation for the even monomials and one for the odd."""
         even = family.num_monomials - family.dim
-        return max(2 * even, 2 * family.dim) if draws == "antithetic" else family.num_monomials
+        antithetic = isinstance(draws, str) and draws == "antithetic"
+        return max(2 * even, 2 * family.dim) if antithetic else family.num_monomials
 
     def default_draws(self, family: Family) -> int:
         """Two per coefficient: of the full quadratic if that is small, else of the family's."""

@@ -49,7 +49,7 @@ class Score(Estimator):
     control_variates: bool = True
 
     def __post_init__(self) -> None:
-        if self.target not in ("h", "loglik"):
+        if not isinstance(self.target, str) or self.target not in ("h", "loglik"):
             raise InvalidInputError(f"target must be 'h' or 'loglik'; got {self.target!r}")
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from mgvbp.core.checks import one_of
 from mgvbp.errors import InvalidInputError
-from mgvbp.families.base import Family
+from mgvbp.families.base import Family, require_room
 from mgvbp.families.block import BlockDiagonal
 from mgvbp.families.diagonal import Diagonal
 from mgvbp.families.full import Full
@@ -26,7 +26,9 @@ def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None 
     """Return the family that ``family`` names, for ``dim`` parameters; ``labels`` resolve blocks given by name."""
     if not isinstance(family, Family):
         name = one_of(family, ["full", "diagonal"], "family", " or a BlockDiagonal([...])")
-        return Full(dim) if name == "full" else Diagonal(dim)
+        named = Full(dim) if name == "full" else Diagonal(dim)
+        require_room(named)
+        return named
     if isinstance(family, BlockDiagonal) and family.names is not None:
         family = family.resolved(labels)
     if family.dim != dim:

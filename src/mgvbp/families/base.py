@@ -10,12 +10,14 @@ The frame is the lower factor ``L`` of the precision, ``P = L Lᵀ``; ``θ = μ 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mgvbp.core.checks import require_memory
 from mgvbp.core.linalg import NOT_POSITIVE_DEFINITE, Array
 from mgvbp.errors import NotPositiveDefiniteError
 
@@ -190,6 +192,15 @@ class Family(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dim})"
+
+
+def require_room(family: Family) -> None:
+    """Raise if this machine cannot hold a Gaussian of the family, and a copy to work on."""
+    advice = "try family='diagonal', or a BlockDiagonal of smaller blocks"
+    if family.shape == (family.dim,):
+        advice = "fit fewer parameters"
+    what = f"a Gaussian of the {family.name} family with {family.dim:,} parameters"
+    require_memory(2 * (family.dim + math.prod(family.shape)), what, advice)
 
 
 def positive_roots(values: Array) -> Array:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.families.base import Family, Indices, positive_roots
 
@@ -22,7 +23,7 @@ class Diagonal(Family):
     name = "diagonal"
 
     def __init__(self, dim: int) -> None:
-        self.dim = dim
+        self.dim = positive_integer(dim, "dim")
 
     @property
     def shape(self) -> tuple[int, ...]:

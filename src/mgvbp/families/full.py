@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
 
+from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import (
     Array,
     add_to_diagonal,
@@ -32,7 +33,7 @@ class Full(Family):
     name = "full"
 
     def __init__(self, dim: int) -> None:
-        self.dim = dim
+        self.dim = positive_integer(dim, "dim")
 
     @property
     def shape(self) -> tuple[int, ...]:

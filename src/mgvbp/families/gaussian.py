@@ -10,13 +10,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, as_generator, positive_integer
+from mgvbp.core.checks import as_floats, as_generator, positive_integer, require_memory, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, NotPositiveDefiniteError
-from mgvbp.families.base import Family
+from mgvbp.families.base import Family, require_room
 from mgvbp.families.diagonal import Diagonal
 from mgvbp.families.full import Full
 
+EXTREME = 1e150
+"""The largest variance or precision: the squares of both are still floats."""
 LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -81,8 +83,9 @@ class Gaussian:
                 f"mean has shape {mean_array.shape} and {what} {scale.shape}; "
                 f"with dim={dim} expected () or ({dim},), and (), ({dim},) or ({dim}, {dim})"
             )
-        self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
         self.family = Full(dim) if scale.ndim == 2 else Diagonal(dim)
+        require_room(self.family)
+        self.mean = frozen(np.broadcast_to(mean_array, dim).copy())
         self.factor = frozen(checked_factor(self.family, what, scale))
 
     @classmethod
@@ -108,8 +111,14 @@ class Gaussian:
 
     def covariance_of(self, entries: Sequence[int]) -> Array:
         """The covariance of some entries of θ, (k, k), without forming the whole matrix."""
-        unit = np.zeros((len(entries), self.dim))
-        unit[np.arange(len(entries)), entries] = 1.0
+        where = as_floats(entries, "entries")
+        flags = any(isinstance(entry, (bool, np.bool_)) for entry in entries) if where.ndim else True
+        if flags or where.ndim != 1 or not np.isin(where, np.arange(self.dim)).all():
+            raise InvalidInputError(
+                f"entries must be a list of indices from 0 to {self.dim - 1}; got {shown(entries)}"
+            )
+        unit = np.zeros((len(where), self.dim))
+        unit[np.arange(len(where)), where.astype(np.intp)] = 1.0
         rows = self.family.solve(self.factor, unit)  # L⁻¹ e_j, whose inner products are the entries of Σ
         return rows @ rows.T
 
@@ -125,27 +134,38 @@ class Gaussian:
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
         """Draw ``n`` points, (n, d)."""
-        eps = as_generator(rng).standard_normal((positive_integer(n, "n", least=0), self.dim))
+        number = positive_integer(n, "n", least=0)
+        require_memory(
+            2 * number * self.dim, f"{number:,} draws of {self.dim:,} numbers", "draw fewer at a time"
+        )
+        eps = as_generator(rng).standard_normal((number, self.dim))
         return self.mean + self.family.from_frame(self.factor, eps)
 
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density at each row of ``theta``, (S, d) -> (S,)."""
-        points = as_floats(theta, "theta")
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
-        return self.log_density_at(points)
+        return self.log_density_at(self._rows(theta))
 
     def log_density_at(self, theta: Array) -> Array:
         """`log_density` without its checks, for draws that we made ourselves."""
         return self.log_density_in_frame(self.family.to_frame(self.factor, theta - self.mean))
 
-    def grad_log_density(self, theta: Array) -> Array:
+    def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient ``−P(θ − μ)`` of the log density at each row of ``theta``, (S, d) -> (S, d)."""
+        return self.grad_log_density_at(self._rows(theta))
+
+    def grad_log_density_at(self, theta: Array) -> Array:
+        """`grad_log_density` without its checks, for draws that we made ourselves."""
         return -self.family.times(self.factor, self.family.to_frame(self.factor, theta - self.mean))
 
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
         return np.asarray(self._log_scale - 0.5 * np.einsum("sd,sd->s", eps, eps))
+
+    def _rows(self, theta: ArrayLike) -> Array:
+        points = as_floats(theta, "theta")
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
+        return points
 
     @cached_property
     def _log_scale(self) -> float:
@@ -159,12 +179,18 @@ class Gaussian:
 def checked_factor(family: Family, kind: str, scale: Array, name: str = "") -> Array:
     """The precision's factor for a "variance" or "precision" (``kind``) that a user gave as the argument ``name``."""
     name = name or kind
+    size = np.abs(scale.diagonal() if scale.ndim == 2 else scale)
+    if ((size > EXTREME) | ((size > 0.0) & (size < 1.0 / EXTREME))).any():
+        raise InvalidInputError(
+            f"{name} must be between {1.0 / EXTREME:g} and {EXTREME:g}, so that its square is a number; got "
+            f"{shown(scale)}: measure the parameter in another unit"
+        )
     if scale.ndim == 2 and np.abs(scale - scale.T).max() > 1e-8 * np.abs(scale).max():
         raise NotPositiveDefiniteError(f"{name} is not symmetric")
     try:
         return family.factor(**{kind: scale})
     except NotPositiveDefiniteError:
-        raise NotPositiveDefiniteError(f"{name} must be positive definite; got {scale!r}") from None
+        raise NotPositiveDefiniteError(f"{name} must be positive definite; got {shown(scale)}") from None
 
 
 def frozen(array: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mgvbp.core.checks import require_memory
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.families.base import Indices
 
@@ -31,6 +32,8 @@ def partition(blocks: Any) -> list[Indices]:
             f"each block is a list of names: got {shortened(blocks)}, try {shortened([[name] for name in blocks])}"
         )
     try:
+        if isinstance(blocks, bytes | set):
+            raise TypeError  # the order of a set is none, and bytes are numbers by accident
         arrays = [np.array(block) for block in blocks]
     except (TypeError, ValueError):
         raise InvalidTypeError(
@@ -43,6 +46,10 @@ def partition(blocks: Any) -> list[Indices]:
     if all(a.ndim == 0 for a in arrays):
         if min(int(a) for a in arrays) < 1:
             raise InvalidInputError(f"block sizes must be positive; got {shortened(blocks)}")
+        sizes = [int(a) for a in arrays]
+        require_memory(
+            sum(size**2 for size in sizes), f"blocks of up to {max(sizes):,} parameters", "give smaller ones"
+        )
         return np.split(np.arange(np.sum(arrays)), np.cumsum(arrays)[:-1])
     if any(a.ndim != 1 for a in arrays):
         raise InvalidInputError("blocks must be all sizes (integers) or all lists of parameter indices")

@@ -8,6 +8,7 @@ from typing import Any
 
 from scipy.linalg import helmert
 
+from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
@@ -66,6 +67,7 @@ class JaxModel(JaxLikelihood):
 
         super().__init__(traced)
         self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
+        self.flat_prior = model.flat_prior
 
 
 def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:
@@ -94,6 +96,7 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         posterior = mgvbp.fit(mgvbp.Minibatches(f, X, y, batch_size=100), prior, method="mgvbp")
     """
     require("jax", "jax")
+    true_or_false(vectorized, "vectorized")
     if not callable(function):
         raise InvalidTypeError(f"function must be a JAX function of θ; got {function!r}")
     if isinstance(function, Minibatches):

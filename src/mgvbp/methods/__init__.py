@@ -33,6 +33,6 @@ def resolve_method(method: str | Method) -> Method:
     """Return the method that ``method`` names, with the paper's settings."""
     if isinstance(method, Method):
         return method
-    if method == "auto":
+    if isinstance(method, str) and method == "auto":
         raise InvalidInputError(f"auto takes no steps that can be run one by one: choose {', '.join(NAMED)}")
     return NAMED[one_of(method, ["auto", *NAMED], "method", " or a Method")]

@@ -92,8 +92,10 @@ class Method(ABC):
             positive_integer(*named(field))
         if self.decay_after is not None:
             positive_integer(*named("decay_after"))
-        if self.momentum is None or not 0.0 <= self.momentum < 1.0:
-            raise InvalidInputError(f"{type(self).__name__}: momentum must be in [0, 1); got {self.momentum}")
+        if not isinstance(self.momentum, (int, float, np.number)) or not 0.0 <= self.momentum < 1.0:
+            raise InvalidInputError(
+                f"{type(self).__name__}: momentum must be in [0, 1); got {self.momentum!r}"
+            )
         if self.clip_initial and not (self.clip_gradient or self.clip_natural_gradient):
             raise InvalidInputError(
                 f"{type(self).__name__}: clip_initial replaces a threshold: set that threshold too"

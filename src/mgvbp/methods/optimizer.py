@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, as_key, positive_integer
+from mgvbp.core.checks import as_floats, as_key, positive_integer, require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estimator
@@ -155,6 +155,9 @@ class Optimizer:
                 f"{self.family.name} family needs at least {least} {kind}draws "
                 f"at d={self.dim}; give more, a smaller family, or estimator='h'"
             )
+        require_memory(
+            2 * num_draws * self.dim, f"{num_draws:,} draws of {self.dim:,} numbers", "give num_draws="
+        )
         self._sampler = resolve_draws(draws, num_draws, self.dim)
         if state is None:
             state = State(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from mgvbp.core.checks import as_floats
+from mgvbp.core.checks import as_floats, as_name, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import frozen
@@ -113,7 +113,7 @@ class RegressionModel(ABC):
                 "theta must be rows of the unconstrained θ, posterior.sample(n), "
                 "not the dict of posterior.draws(n)"
             )
-        draws = np.asarray(theta, dtype=np.float64)
+        draws = as_floats(theta, "theta", finite=False)
         dim = self.parameters.dim
         if draws.ndim != 2 or draws.shape[1] != dim or len(draws) == 0:
             advice = "; these models take all draws at once: leave vectorized=False out; one is theta[None]"
@@ -169,12 +169,15 @@ def checked_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     """One label for each of ``k`` columns."""
     if names is None:
         return tuple(f"x{j}" for j in range(k))
-    labels = (names,) if isinstance(names, str) else tuple(names)
-    if len(labels) != k or len(set(labels)) != k or not all(isinstance(label, str) for label in labels):
+    try:
+        labels = (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        labels = ()
+    if len(labels) != k or not all(isinstance(label, str) for label in labels) or len(set(labels)) != k:
         raise InvalidInputError(
-            f"names must be {k} different strings, one for each column of X; got {names!r}"
+            f"names must be {k} different strings, one for each column of X; got {shown(names)}"
         )
-    return labels
+    return tuple(as_name(label, "a name") for label in labels)
 
 
 def first_bad(bad: NDArray[np.bool_]) -> int:

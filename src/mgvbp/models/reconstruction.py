@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_generator, positive_integer, positive_number, true_or_false
+from mgvbp.core.checks import as_generator, positive_integer, positive_number, require_memory, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import LOG_2PI
@@ -74,6 +74,7 @@ class Reconstruction(RegressionModel):
     ) -> Simulation:
         """Simulate as the paper does: β uniform on (0, 1), fair bits, normal errors."""
         rows, columns = positive_integer(n, "n"), positive_integer(dim, "dim")
+        require_memory(2 * rows * columns, f"{rows:,} rows of {columns:,} bits", "simulate fewer")
         generator = as_generator(rng)
         beta = generator.random(columns)
         X = generator.integers(2, size=(rows, columns)).astype(np.float64)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core import Array, one_of, positive_integer
+from mgvbp.core import Array, as_floats, one_of, positive_integer
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.networks.data import NetworkLikelihood, as_array, as_rows, draws_of, warn_of_rounding
 from mgvbp.networks.kernels import (
@@ -209,7 +209,7 @@ class BaseNetwork(ABC):
     # --- checks ---------------------------------------------------------------------------------------
 
     def _draws(self, theta: ArrayLike) -> Array:
-        draws = np.asarray(theta, np.float64)
+        draws = as_floats(theta, "theta", finite=False)
         if draws.ndim != 2 or draws.shape[1] != self.dim or len(draws) == 0:
             raise InvalidInputError(f"theta has shape {draws.shape}; expected (S, {self.dim})")
         return draws

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -45,7 +45,7 @@ def dense(
     >>> network
     Network(dim=43: W1 (4, 5), b1 (5,), W2 (5, 3), b2 (3,))
     """
-    if isinstance(widths, (str, int)):
+    if not isinstance(widths, Iterable) or isinstance(widths, (str, bytes, set)):
         raise InvalidTypeError(f"widths must be a list, such as [64, 20, 10]; got {widths!r}")
     sizes = [positive_integer(width, "a width") for width in widths]
     if len(sizes) < 2:

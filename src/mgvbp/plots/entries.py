@@ -110,7 +110,7 @@ def _with_names(by_name: Mapping[str, list[Entry]], names: Iterable[str]) -> lis
         raise InvalidTypeError(f"names must be names of parameters, or labels of entries; got {names!r}")
     found: list[Entry] = []
     for name in names:
-        entries = by_name.get(name) or by_label.get(name)
+        entries = (by_name.get(name) or by_label.get(name)) if isinstance(name, str) else None
         if entries is None:
             known = [*by_name, *(label for label in by_label if label not in by_name)]
             more = ", ..." if len(known) > 20 else ""

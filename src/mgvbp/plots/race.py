@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mgvbp.core.checks import positive_number
+from mgvbp.core.checks import LARGEST, positive_number
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.plots.canvas import CYCLE, DASHES, finished, one_axes, shown
@@ -60,7 +60,7 @@ def convergence(
     groups = by_name(posteriors, several=True)
     lowest = positive_number(floor, "floor")
     best = max(run.lower_bound for runs in groups.values() for run in runs) if optimum is None else optimum
-    if not isinstance(best, int | float | np.integer | np.floating) or not np.isfinite(best):
+    if not isinstance(best, int | float | np.integer | np.floating) or not abs(best) <= LARGEST:
         raise InvalidTypeError(f"optimum must be a number; got {optimum!r}")
     ax = one_axes(ax, 6.4, 3.8)
     for (name, runs), colour, dashes in zip(groups.items(), cycle(CYCLE), cycle(DASHES), strict=False):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_path, positive_integer
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError
@@ -43,7 +43,7 @@ def load(path: str | PathLike[str]) -> Posterior:
     >>> bool(again.lower_bound == posterior.lower_bound)
     True
     """
-    header, arrays = read_archive(path, "posterior", ARRAYS, _size)
+    header, arrays = read_archive(as_path(path), "posterior", ARRAYS, _size)
     try:
         family = _family(header, len(arrays["mean"]))
         mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
@@ -99,7 +99,7 @@ def stored_blocks(blocks: Any) -> BlockDiagonal:
 def _size(header: dict[str, Any]) -> int:
     """The most bytes that the arrays of a posterior with this header can have."""
     labels = header["labels"]
-    family = _family(header, len(labels) if isinstance(labels, list) else 0)
+    family = _family(header, len(labels) if isinstance(labels, list) and labels else 1)
     return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
 
 
@@ -128,13 +128,14 @@ def _labels(labels: Any, dim: int) -> list[str]:
     texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
     if not texts or len(labels) != dim or len(set(labels)) != dim:
         raise FileFormatError(f"expected {dim} different labels")
-    return list(labels)
+    return [_text(label) for label in labels]
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise FileFormatError(f"the header has {str(value)[:100]} where a text should be")
-    return value
+    # a terminal obeys control characters
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
 
 
 def _bound(value: Any) -> float:

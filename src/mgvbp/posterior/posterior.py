@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_path, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
@@ -272,7 +272,7 @@ class Posterior(Gaussian):
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
             "labels": self.labels,
         }
-        write_archive(path, "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
+        write_archive(as_path(path), "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
 
     def summary(self) -> str:
         """A table of means, standard deviations and central 95% intervals, under a heading on the run.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mgvbp.core.checks import as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.problem.problem import as_values
 
 DERIVATIVES = ("value_and_grad", "value_grad_and_squares")
 PROBES = 4
@@ -94,6 +95,7 @@ class Minibatches:
 
     def at(self, iteration: int) -> Batch:
         """The log-likelihood of iteration 1, 2, ...: that of its batch, scaled to the size of all data."""
+        positive_integer(iteration, "iteration")
         if self.num_batches == 1:
             return Batch(self, self.data, 1.0)
         epoch, position = divmod(iteration - 1, self.num_batches)
@@ -121,7 +123,9 @@ class Minibatches:
     def _parts(self, name: str, theta: Array, data: tuple[Any, ...]) -> tuple[Array, ...]:
         method = self.log_likelihood if name == "__call__" else getattr(self.log_likelihood, name)
         found = method(theta, *data)
-        return tuple(np.asarray(part) for part in (found if name in DERIVATIVES else (found,)))
+        shown = "log_likelihood" if name == "__call__" else name
+        arrays = (as_values(part, theta, shown) for part in (found if name in DERIVATIVES else (found,)))
+        return tuple(array if array.dtype.kind == "f" else array.astype(np.float64) for array in arrays)
 
     def _sum(self, name: str, theta: Array) -> tuple[Array, ...]:
         starts = range(0, self.num_rows, self.batch_size)

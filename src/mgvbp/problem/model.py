@@ -10,14 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mgvbp.core.checks import as_floats, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.priors import ConstrainedPrior
+from mgvbp.problem.problem import as_values
+from mgvbp.transforms import Real
 
 
 @dataclass(frozen=True, init=False)
 class Model:
     """A log-likelihood as a function of named, constrained parameters.
+
+    Without a prior, `fit` takes the function for the log density of the parameters on their own scale, up to a
+    constant: the prior is flat there, and the log-Jacobian of the constraints is added to make it a density of θ.
 
     Parameters
     ----------
@@ -69,7 +76,7 @@ class Model:
         y: ArrayLike | None = None,
     ) -> None:
         if not isinstance(parameters, Parameters):
-            raise InvalidTypeError(f"parameters must be a mgvbp.Parameters; got {parameters!r}")
+            raise InvalidTypeError(f"parameters must be a mgvbp.Parameters; got {shown(parameters)}")
         _require_function(function, "function", parameters.names)
         if pointwise is not None:
             _require_function(pointwise, "pointwise", parameters.names)
@@ -80,7 +87,15 @@ class Model:
         for name, value in (("function", function), ("parameters", parameters), ("_pointwise", pointwise)):
             object.__setattr__(self, name, value)
         if y is not None:
-            object.__setattr__(self, "y", np.asarray(y))
+            object.__setattr__(self, "y", checked_observations(y))
+
+    @property
+    def flat_prior(self) -> ConstrainedPrior | None:
+        """The prior of a fit that is given none: flat in the parameters; None if it is flat in θ too."""
+        unconstrained = all(isinstance(transform, Real) for transform in self.parameters.transforms.values())
+        if unconstrained and not self.parameters.shared:
+            return None
+        return ConstrainedPrior(self.parameters, {})
 
     @property
     def pointwise(self) -> Callable[[ArrayLike], Array] | None:
@@ -89,8 +104,8 @@ class Model:
 
     def _by_observation(self, theta: ArrayLike) -> Array:
         assert self._pointwise is not None
-        points = np.asarray(theta)
-        values = np.asarray(self._pointwise(**self.parameters.constrain(points)), dtype=np.float64)
+        points = as_floats(theta, "theta")
+        values = as_values(self._pointwise(**self.parameters.constrain(points)), points, "pointwise")
         known = self.y is not None
         if values.ndim != 2 or len(values) != len(points) or (known and values.shape[1:] != self.y.shape):
             n = ", ".join(map(str, self.y.shape)) if known else "n"
@@ -99,17 +114,28 @@ class Model:
                 "observation",
                 points,
             )
-        return values
+        return values.astype(np.float64, copy=False)
 
     def __call__(self, theta: ArrayLike) -> Any:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
         return self.function(**self.parameters.constrain(theta))
 
 
+def checked_observations(y: ArrayLike) -> np.ndarray[Any, Any]:
+    """``y`` as an array (n,) of numbers, texts or times."""
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        array = np.empty(())
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "fiubUM":
+        raise InvalidInputError(f"y must be an array of n observations; got {shown(y)}")
+    return array
+
+
 def _require_function(function: Any, name: str, names: Iterable[str]) -> None:
     """Raise if ``function`` cannot be called with keyword arguments of these names."""
     if not callable(function):
-        raise InvalidTypeError(f"{name} must be a function of the parameters; got {function!r}")
+        raise InvalidTypeError(f"{name} must be a function of the parameters; got {shown(function)}")
     if not takes(function, names):
         raise InvalidInputError(
             f"{name} cannot be called with the parameters' names {', '.join(names)}; "

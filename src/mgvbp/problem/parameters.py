@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, one_of
+from mgvbp.core.checks import as_floats, as_name, one_of, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.problem.priors import ConstrainedPrior, require_support
@@ -61,21 +61,31 @@ class Parameters:
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise InvalidInputError(f"a parameter's name must be a Python identifier; got {name!r}")
         if transforms is not None and not isinstance(transforms, Mapping):
-            raise InvalidTypeError(f"expected name=transform, or a dict of them; got {transforms!r}")
+            raise InvalidTypeError(f"expected name=transform, or a dict of them; got {shown(transforms)}")
         self._items: tuple[tuple[Key, Transform], ...] = (*(transforms or {}).items(), *named.items())
         if not self._items:
             raise InvalidInputError("give at least one parameter, such as Parameters(beta=Real(3))")
         for key, transform in self._items:
+            for name in key if isinstance(key, tuple) else (key,):
+                as_name(name, "a parameter's name")
             if not isinstance(transform, Transform):
                 raise InvalidTypeError(
-                    f"{key} must be a transform, such as Real() or Positive(3); got {transform!r}"
+                    f"{key} must be a transform, such as Real() or Positive(3); got {shown(transform)}"
                 )
             if isinstance(key, tuple) and not (transform.shape == (transform.size,) == (len(key),)):
-                raise InvalidInputError(f"{transform!r} cannot be split into {', '.join(map(str, key))}")
-        if not all(isinstance(name, str) and name for name in self.names):
-            raise InvalidTypeError(f"names must be strings; got {self.names!r}")
+                raise InvalidInputError(f"{transform!r} cannot be split into {', '.join(key)}")
         if len(set(self.names)) < len(self.names):
             raise InvalidInputError(f"two parameters have the same name: {', '.join(self.names)}")
+        wholes = {name.rpartition("[")[0] for name in self.names}
+        entries = {
+            label
+            for name, t in self.transforms.items()
+            if name in wholes and t.shape
+            for shape in (t.shape, t.shape if t.increasing else (t.size,))
+            for label in indexed(name, shape)
+        }
+        if twice := [name for name in self.names if name in entries]:
+            raise InvalidInputError(f"the name {twice[0]} is also that of an entry of another parameter")
 
     @property
     def transforms(self) -> dict[str, Transform]:
@@ -148,10 +158,9 @@ class Parameters:
     def log_jacobian(self, theta: ArrayLike) -> Array:
         """``log |det ∂values/∂θ|`` at the rows of ``theta``, (S, d) -> (S,)."""
         points = as_floats(theta, "theta")
-        total = np.zeros(len(points))
-        for _, transform, columns in self.blocks(points):
-            total += transform.log_jacobian(columns)
-        return total
+        return sum(
+            (transform.log_jacobian(columns) for _, transform, columns in self.blocks(points)), np.zeros(())
+        )
 
     def blocks(self, theta: Array) -> Iterator[tuple[Key, Transform, Array]]:
         """Each constraint as its name or names, the transform and its columns of ``theta`` (S, d)."""
@@ -185,7 +194,7 @@ class Parameters:
             if not callable(getattr(distribution, "logpdf", distribution)):
                 raise InvalidTypeError(
                     f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a "
-                    f"function of its value; got {distribution!r}"
+                    f"function of its value; got {shown(distribution)}"
                 )
             if name in self.transforms:
                 require_support(name, self.transforms[name], distribution)
@@ -221,7 +230,7 @@ class Parameters:
     def _complete(self, given: Mapping[str, Any], what: str) -> Mapping[str, Any]:
         """``given``, which maps each name to a ``what``; raise unless it has all names and no others."""
         if not isinstance(given, Mapping):
-            raise InvalidTypeError(f"expected a dict with {', '.join(self.names)}; got {given!r}")
+            raise InvalidTypeError(f"expected a dict with {', '.join(self.names)}; got {shown(given)}")
         if set(given) != set(self.names):
             missing = ", ".join(name for name in self.names if name not in given)
             raise InvalidInputError(

@@ -15,8 +15,8 @@ from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.differences import derivatives, gradients
-from mgvbp.problem.problem import checked_values
-from mgvbp.transforms import Elementwise, Ordered, Transform
+from mgvbp.problem.problem import as_values, checked_values
+from mgvbp.transforms import Elementwise, Ordered, Real, Transform
 
 if TYPE_CHECKING:
     from mgvbp.problem.parameters import Key, Parameters
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstrainedPrior:
-    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`."""
+    """The density of θ whose constrained values have the given distributions; see `Parameters.prior`.
+
+    A name without a distribution is flat: all values that its constraint allows are equally likely.
+    """
 
     parameters: Parameters
     distributions: Mapping[str, Any]
@@ -32,8 +35,9 @@ class ConstrainedPrior:
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density of θ at each row of ``theta``, (S, d) -> (S,): distributions and log-Jacobian."""
         total = self.parameters.log_jacobian(theta)
-        for name, value in self.parameters.constrain(theta).items():
-            total += self._sum(name, value)
+        values = self.parameters.constrain(theta) if self.distributions else {}
+        for name in self.distributions:
+            total += self._sum(name, values[name])
         return total
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
@@ -58,14 +62,15 @@ class ConstrainedPrior:
         def of_rows(x: Array) -> Array:
             value = transform.constrain(x)
             named = {key: value} if isinstance(key, str) else dict(zip(key, value.T, strict=True))
-            return sum((self._sum(*item) for item in named.items()), start=transform.log_jacobian(x))
+            known = (self._sum(*item) for item in named.items() if item[0] in self.distributions)
+            return sum(known, start=transform.log_jacobian(x))
 
-        if (
-            isinstance(key, str)
-            and isinstance(transform, Elementwise)
-            and univariate(self.distributions[key])
-        ):
-            return derivatives(of_entries, columns)
+        if isinstance(key, str) and isinstance(transform, Elementwise):
+            if key not in self.distributions:
+                flat = isinstance(transform, Real)
+                return np.zeros_like(columns) if flat else derivatives(transform.log_derivative, columns)
+            if univariate(self.distributions[key]):
+                return derivatives(of_entries, columns)
         return gradients(of_rows, columns)
 
     def _sum(self, name: str, value: Array) -> Array:
@@ -82,7 +87,8 @@ class ConstrainedPrior:
         """The log density of values (S, *shape), as their distribution returns it: one number per draw or entry."""
         # far out in the tails formulas overflow and the density is 0, which needs no warning
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return np.asarray(log_density_of(self.distributions[name], name, value))
+            found = log_density_of(self.distributions[name], name, value)
+        return as_values(found, value, f"the prior of {name}")
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from inspect import getattr_static
+from typing import Any, Literal, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_floats, positive_integer, require_memory, shown, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.families.gaussian import Gaussian
@@ -26,7 +27,6 @@ class Prior(Protocol):
         """Log density at each row of ``theta``."""
 
 
-@runtime_checkable
 class NamedParameters(Protocol):
     """What the entries of θ stand for: a `mgvbp.Parameters`, or what a model from elsewhere brings along."""
 
@@ -71,6 +71,7 @@ class Problem:
         (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
+        None becomes the attribute ``flat_prior`` of the log-likelihood, if it has one: see `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool
@@ -101,6 +102,7 @@ class Problem:
     num_batches: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
+        true_or_false(self.vectorized, "vectorized")
         if not callable(self.log_likelihood):
             raise InvalidTypeError(
                 "log_likelihood must be a function of an (S, d) array; "
@@ -109,11 +111,13 @@ class Problem:
         if isinstance(self.log_likelihood, Streamed):
             object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
         if self.grad is not None and not callable(self.grad):
-            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {self.grad!r}")
+            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {shown(self.grad)}")
         if self.grad is not None and self.num_batches > 1:
             raise InvalidInputError("minibatches need their own value_and_grad: grad= would be of all data")
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
             raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
+        if self.prior is None:
+            object.__setattr__(self, "prior", getattr(self.log_likelihood, "flat_prior", None))
         object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
         object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
 
@@ -137,9 +141,12 @@ class Problem:
             "Gaussian or Parameters.prior, or put the prior into the function and leave prior out"
         )
 
-    def evaluate(self, theta: Array) -> Array:
+    def evaluate(self, theta: ArrayLike) -> Array:
         """The log-likelihood of all data at each row of ``theta``, (S, d) -> (S,); values need not be finite."""
-        return self.evaluate_at(None, theta, "values")[0]
+        points = as_floats(theta, "theta", finite=False)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
+        return self.evaluate_at(None, points, "values")[0]
 
     def evaluate_at(self, iteration: int | None, theta: Array, needs: Needs) -> tuple[Array, ...]:
         """What an estimator needs at each row: values (S,), gradients (S, d) and squares (S, d), so far as it does.
@@ -204,9 +211,7 @@ class Problem:
 def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
     """The named parameters of the log-likelihood or of the prior, which must not contradict each other."""
     ours, theirs = (getattr(owner, "parameters", None) for owner in (log_likelihood, prior))
-    # anything else by that name is none of our business: the method of a PyTorch module, for one
-    first = ours if isinstance(ours, NamedParameters) else None
-    second = theirs if isinstance(theirs, NamedParameters) else None
+    first, second = (given if _names_parameters(given) else None for given in (ours, theirs))
     if first is None or second is None:
         return second if first is None else first
     # those of models from elsewhere hold functions, which cannot be compared: the labels have to do
@@ -220,8 +225,22 @@ def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters 
     return first
 
 
+def _names_parameters(given: object) -> TypeGuard[NamedParameters]:
+    """Whether this is a `NamedParameters`; an attribute of that name may also be the method of a PyTorch module.
+
+    The attributes are looked for, not asked for, as `isinstance` would: there may be a million labels.
+    """
+    return all(
+        getattr_static(given, name, None) is not None for name in ("names", "dim", "labels", "constrain")
+    )
+
+
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
     """The dimension that ``prior``, ``dim`` and ``parameters`` agree on."""
+    positive_integer(dim, "dim", least=0)
+    # a mean and a few draws; labels take ten times the memory of a number each
+    numbers = 4 * dim if parameters is None else 14 * parameters.dim
+    require_memory(numbers, f"a fit of {dim or numbers // 14:,} parameters", "fit fewer parameters")
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
             "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
@@ -291,12 +310,7 @@ def checked_values(
     values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
 ) -> Array:
     """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
-    if array.dtype.kind not in "fiub":
-        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    array = as_values(values, theta, name)
     if array.ndim > 1 and one_by_one:
         raise EvaluationError(
             f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
@@ -309,6 +323,17 @@ def checked_values(
             theta,
         )
     return array.astype(np.float64, copy=False)
+
+
+def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
+    """What the user's function returned as an array of real numbers, of any shape."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
+    if array.dtype.kind not in "fiub":
+        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+    return array
 
 
 def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
@@ -331,5 +356,7 @@ def grad_log_prior(prior: Prior | None, theta: Array) -> Array:
     """The gradient of the log prior density at each row of ``theta``, (S, d); zeros for no prior."""
     if prior is None:
         return np.zeros_like(theta)
+    if isinstance(prior, Gaussian):
+        return prior.grad_log_density_at(theta)
     gradient: Callable[[Array], Any] = prior.grad_log_density  # type: ignore[attr-defined]
     return checked_derivatives(called(gradient, theta), theta, "prior.grad_log_density")

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from mgvbp.core import require
+from mgvbp.errors import printable
 from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ COLOURS = {
 """What each colour of a figure becomes in the page, which has other colours by day than by night."""
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 """Settings of matplotlib that have the colour of the text."""
-
-from mgvbp.errors import printable
 
 
 class Html(str):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp import plots
-from mgvbp.core import Array, positive_integer
+from mgvbp.core import Array, as_path, positive_integer
 from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 from mgvbp.plots import LARGEST_MATRIX
 from mgvbp.posterior import Posterior, table_rows
@@ -38,7 +38,7 @@ def write_report(
     InvalidInputError
         An argument cannot be used, or the file cannot be written.
     """
-    page, target = html_report(posterior, file=file, num_draws=num_draws), Path(path)
+    page, target = html_report(posterior, file=file, num_draws=num_draws), as_path(path)
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:

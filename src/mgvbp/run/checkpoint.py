@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mgvbp.core.checks import as_path
 from mgvbp.core.linalg import Array
-from mgvbp.core.storage import as_path, read_archive, write_archive
+from mgvbp.core.storage import read_archive, write_archive
 from mgvbp.core.version import __version__
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
@@ -123,7 +124,7 @@ class Recorder:
         self.kept = saved is not None
         if saved is None:
             saved = Saved(dict(settings), None, None, None, Failures())
-        self._every, self._saved = float(every), saved
+        self._every, self._saved = float(min(every, 1e300)), saved
         self.failures = replace(saved.failures)
         self._written = time.monotonic()
         self._warned = False

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import Auto
-from mgvbp.core.checks import as_floats, as_key, one_of, positive_integer, true_or_false
+from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
@@ -60,8 +60,9 @@ def fit(
     ----------
     log_likelihood : callable
         (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
-        With ``prior=None`` it is the whole log posterior density, up to a constant. If it has an attribute
-        ``parameters``, as a `Model` and all of `mgvbp.models` have, the posterior gives each parameter by its name.
+        With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
+        one of the parameters on their own scale. If it has an attribute ``parameters``, as a `Model` and all of
+        `mgvbp.models` have, the posterior gives each parameter by its name.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).
@@ -173,7 +174,7 @@ def fit(
     )
     recorder = None
     if checkpoint is not None:
-        recorder = Recorder(checkpoint, every, recorded(problem, settings, vectorized))
+        recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized))
     execution = Execution(n_jobs, timeout, progress, callback, recorder)
     # with a timeout the function may hang, so it is not called here
     if problem.grad is not None and timeout is None:
@@ -234,7 +235,7 @@ def resume(
     >>> bool((first.mean == again.mean).all())
     True
     """
-    saved = read_checkpoint(path)
+    saved = read_checkpoint(as_path(path))
     try:
         stored = dict(saved.settings)
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values")
@@ -290,20 +291,21 @@ def posed(
 
         one_of(grad, ["jax"], "grad", " or a function")
         log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
-    vectorized = vectorized or getattr(log_likelihood, "vectorized", False) is True
+    if getattr(log_likelihood, "vectorized", False) is True:
+        vectorized = True
     return Problem(log_likelihood, prior, dim, vectorized, grad)
 
 
-def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str, Any]:
-    """What a checkpoint must contain to repeat a fit, besides the log-likelihood."""
-    gaussian = isinstance(problem.prior, Gaussian)
+def recorded(problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool) -> dict[str, Any]:
+    """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
+    gaussian = isinstance(prior, Gaussian)
     return {
         "version": __version__,
         "dim": problem.dim,
         "vectorized": vectorized,
         "gradient": problem.has_gradient,
-        "prior": problem.prior if gaussian else None,
-        "other_prior": "" if gaussian or problem.prior is None else type(problem.prior).__name__,
+        "prior": prior if gaussian else None,
+        "other_prior": "" if gaussian or prior is None else type(prior).__name__,
         "prior_values": prior_values(problem, settings),
         **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
     }
@@ -312,7 +314,8 @@ def recorded(problem: Problem, settings: Settings, vectorized: bool) -> dict[str
 def prior_values(problem: Problem, settings: Settings) -> Array:
     """The log density of the prior where the fit begins and one standard deviation to either side, (3,).
 
-    A checkpoint knows a prior that is not a Gaussian by these; zeros for all others.
+    A checkpoint knows a prior that is not a Gaussian by these, and the constraints of a `Model` without a prior;
+    zeros for all others.
     """
     if problem.prior is None or isinstance(problem.prior, Gaussian):
         return np.zeros(3)

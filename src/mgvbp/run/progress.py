@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mgvbp.core.checks import true_or_false
+
 Reporter = Callable[[int, float, int], None]
 """Called with the iteration, the smoothed lower bound and the number of evaluations."""
 
@@ -12,7 +14,7 @@ Reporter = Callable[[int, float, int], None]
 @contextmanager
 def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
     """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
-    if not enabled:
+    if not true_or_false(enabled, "progress"):
         yield lambda iteration, lower_bound, evaluations: None
         return
     from rich.console import Console

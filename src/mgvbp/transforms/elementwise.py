@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_floats, positive_integer, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms.base import Transform, finite_number, just_inside
@@ -91,10 +91,10 @@ class Real(Elementwise):
         return np.zeros_like(x)
 
     def mean(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return np.broadcast_arrays(np.asarray(mu, float), sd)[0].copy()
+        return np.broadcast_arrays(*moments(mu, sd))[0].copy()
 
     def std(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return np.broadcast_arrays(np.asarray(sd, float), mu)[0].copy()
+        return np.broadcast_arrays(*moments(mu, sd))[1].copy()
 
     def _forward(self, x: Array) -> Array:
         return x
@@ -180,10 +180,10 @@ class UpperBound(Elementwise):
         return -x
 
     def mean(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return self.bounds[1] - log_normal_mean(np.negative(mu), sd)
+        return self.bounds[1] - log_normal_mean(-as_floats(mu, "mu"), sd)
 
     def std(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return log_normal_std(np.negative(mu), sd)
+        return log_normal_std(-as_floats(mu, "mu"), sd)
 
     def _forward(self, x: Array) -> Array:
         return self.bounds[1] - np.exp(-x)
@@ -226,13 +226,23 @@ class Interval(Elementwise):
 
 def log_normal_mean(mu: ArrayLike, sd: ArrayLike) -> Array:
     """The mean ``exp(μ + σ²/2)`` of ``exp(x)``, x ~ N(μ, σ²); inf if it overflows."""
+    location, scale = moments(mu, sd)
     with np.errstate(over="ignore"):
-        return np.exp(np.add(mu, 0.5 * np.square(sd, dtype=np.float64)))
+        return np.exp(location + 0.5 * scale**2)
 
 
 def log_normal_std(mu: ArrayLike, sd: ArrayLike) -> Array:
     """The standard deviation ``exp(μ + σ²/2) √(exp(σ²) − 1)`` of ``exp(x)``, x ~ N(μ, σ²)."""
+    location, scale = moments(mu, sd)
     with np.errstate(over="ignore", divide="ignore"):
-        variance = np.square(sd, dtype=np.float64)
+        variance = scale**2
         # computed in logs, since exp(μ) may underflow while exp(σ²) overflows: √(e^v − 1) = e^{v/2} √(1 − e^{−v})
-        return np.exp(np.add(mu, variance + 0.5 * np.log(-np.expm1(-variance))))
+        return np.exp(location + variance + 0.5 * np.log(-np.expm1(-variance)))
+
+
+def moments(mu: ArrayLike, sd: ArrayLike) -> tuple[Array, Array]:
+    """Means and standard deviations of numbers as float arrays, whose shapes need only be compatible."""
+    location, scale = as_floats(mu, "mu"), as_floats(sd, "sd")
+    if (scale < 0.0).any():
+        raise InvalidInputError(f"sd must not be negative; got {shown(sd)}")
+    return location, scale

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp.core import Array, as_floats, positive_integer
+from mgvbp.core import Array, as_floats, one_of, positive_integer
 from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.simulation import quietly, standard_shocks
@@ -65,8 +65,7 @@ class Forecast:
     def quantile(self, p: ArrayLike, of: str = "returns") -> Array:
         """Quantiles at levels ``p`` (K,) of each day's return or volatility, (H, K)."""
         levels = checked_levels(p)
-        if of not in ("returns", "volatility"):
-            raise InvalidInputError(f"of must be 'returns' or 'volatility'; got {of!r}")
+        one_of(of, ("returns", "volatility"), "of")
         days = zip(self.returns if of == "returns" else self.variance, self.sound, strict=True)
         quantiles = np.array([np.quantile(day[sound], levels) for day, sound in days])
         return quantiles if of == "returns" else np.sqrt(quantiles)

@@ -63,7 +63,13 @@ class VolatilityModel(ABC):
         convention: str = "arch",
     ) -> None:
         self.convention = one_of(convention, ("arch", "paper"), "convention")
-        default = "ar" if lags else "constant" if convention == "arch" else "zero"
+        default = (
+            "ar"
+            if positive_integer(lags, "lags", least=0)
+            else "constant"
+            if convention == "arch"
+            else "zero"
+        )
         self.mean = Mean(default if mean is None else mean, lags)
         self.dist = one_of(dist, ("normal", "t"), "dist")
         transforms: dict[Key, Transform] = {**dict.fromkeys(self.mean.names, Real()), **self._dynamics()}

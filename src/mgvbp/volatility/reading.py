@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.core import require
+from mgvbp.core import as_path, require
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.series import steady
 
@@ -74,7 +74,7 @@ def read_returns(path: str | PathLike[str], column: str | None = None, prices: b
     Name: Close, dtype: float64
     """
     pandas = require("pandas", "volatility")
-    file = Path(path)
+    file = as_path(path)
     table = _cells(pandas, file)
     day = _date_column(pandas, file, table, named=column is not None)
     chosen = _chosen(file, table, day, column, prices)

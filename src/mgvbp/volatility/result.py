@@ -11,7 +11,7 @@ import numpy as np
 from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.errors import printable
 from mgvbp.posterior import Posterior
-from mgvbp.problem import Prior, log_prior
+from mgvbp.problem import Prior, Problem, log_prior
 from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from, maximise
@@ -221,6 +221,7 @@ def fit_volatility(likelihood: Likelihood, prior: Prior, **options: Any) -> Vola
 
     The options are those of `mgvbp.fit`.
     """
+    Problem(likelihood, prior)  # This refuses a prior that cannot be one.
 
     def log_posterior(theta: Array) -> Array:
         return likelihood(theta) + log_prior(prior, theta)

@@ -193,7 +193,7 @@ def _numbers(data: Any, what: str) -> Array:
         ):
             return np.asarray(data, dtype=np.float64)
         kind = f" of {given.dtype}"
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = ""
     raise InvalidTypeError(f"{what} must be numbers; got {type(data).__name__}{kind}")
 

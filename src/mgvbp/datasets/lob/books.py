@@ -42,7 +42,7 @@ STEPS = 10
 
 def horizon_column(horizon: int) -> int:
     """The column of the labels that belongs to a horizon in events."""
-    if isinstance(horizon, bool) or horizon not in HORIZONS:
+    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon not in HORIZONS:
         raise InvalidInputError(
             f"horizon must be one of {', '.join(map(str, HORIZONS))} (events ahead); got {horizon!r}"
         )
