@@ -205,23 +205,24 @@ class ByGradients(Rules):
         if waiting := sum(not ascent.arrived for ascent in moved):
             return replace(state, want=waiting)
         highest = max(moved, key=lambda ascent: ascent.here.value)
-        if highest.here.value < state.archive.values.max() + constants.HIGHER:
-            return refined(state, state.surface.size if state.surface else self.least)
-        q, scale = narrow(first, highest)
-        there = replace(
-            state, rival=state.surface, q=q, scale=scale, surface=None, leap=None, phase=Phase.HESSIAN
-        )
-        return replace(
-            there, target_size=float(self.least), radius=self.first_radius, failures=0, verified=False
+        if state.surface is not None and highest.here.value < state.archive.values.max() + constants.HIGHER:
+            return refined(state, state.surface.size)
+        return self._arrived(
+            replace(state, rival=state.rival if state.surface is None else state, trial=None), highest
         )
 
-    def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
-        """Certify, unless the result that was left for a higher mode had a better bound: then return to that."""
-        rival = state.rival
-        if rival is not None and rival.lower_bound > surface.lower_bound:
-            back = replace(state, q=rival.q, surface=rival, rival=None, trial=None, verified=False)
-            return refined(back, rival.size)
-        return super()._certified(state, surface, leap)
+    def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
+        """Look at the curvature where an ascent has ended."""
+        q, scale = narrow(state.first, ascent)
+        return replace(self._begun_anew(state, q), scale=scale, phase=Phase.HESSIAN)
+
+    def _visited(self, state: SearchState, point: Array) -> SearchState:
+        """Climb from the point."""
+        first = state.first
+        x = first.family.to_frame(first.factor, point - first.mean)
+        unknown = Point(x, -math.inf, np.zeros(self.dim))
+        lookout = Ascent(unknown, self._promise, 5 * (self.dim + 10), Line(x, 0.0))
+        return replace(state, lookouts=(lookout,), phase=Phase.LOOKOUT, want=1, surface=None)
 
     # --- finding a region for a Gaussian ----------------------------------------------------------
 

@@ -166,6 +166,15 @@ class ByValues(Rules):
             blurred=0,
         )
 
+    def _visited(self, state: SearchState, point: Array) -> SearchState:
+        """Begin an evolution at the point."""
+        memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
+        narrower = Gaussian.from_factor(state.q.mean, 2.0 * state.q.factor, self.family)
+        evolution = Evolution.start(narrower, point, memory)
+        return replace(
+            state, far=evolution, phase=Phase.EVOLVE, surface=None, leap=None, blurred=0, verified=False
+        )
+
     def _evolved(
         self, state: SearchState, evolution: Evolution, theta: Array, values: Array, rng: np.random.Generator
     ) -> SearchState:

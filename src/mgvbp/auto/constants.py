@@ -149,6 +149,15 @@ HIGHER = 1.0
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+DIAGONALS = 2
+"""Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
+OUTSIDE, HIGH = 2.5, 2.0
+"""A point outside of q, by more than so many standard deviations (plus √d), may belong to another mode if it is at most
+so many nats (plus d/2) lower than the highest draw."""
+BETTER = 3.0
+"""Another mode is left again if its bound is lower by more than this many times the gap that is expected there."""
+MOST_VISITS = 2
+"""How often the search leaves a result to look at another mode."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

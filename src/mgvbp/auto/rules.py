@@ -29,7 +29,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, higher, polish
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Trial, Verdict, same_values, summoned, tails, widened, witnesses
+from mgvbp.auto.trial import Trial, Verdict, elsewhere, same_values, summoned, tails, widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families import Family
@@ -98,7 +98,9 @@ class Rules(ABC):
             return state.trial.points(state.archive)
         if state.phase is Phase.WITNESS:
             rng = self._generator(state)
-            called = [witnesses(state.q, axis, count, rng) for axis, count in state.suspects]
+            assert state.trial is not None
+            directions = state.trial.directions
+            called = [witnesses(state.q, directions[along], count, rng) for along, count in state.suspects]
             return np.concatenate(called)[: state.room]
         return self._draw(state, min(state.want, state.room), self._generator(state))[: state.room]
 
@@ -168,6 +170,10 @@ class Rules(ABC):
         """Look for another region."""
 
     @abstractmethod
+    def _visited(self, state: SearchState, point: Array) -> SearchState:
+        """Begin anew near a point (d,) that may belong to another mode."""
+
+    @abstractmethod
     def _num_fresh(self, rest: float) -> int:
         """How many draws to verify with: more where the target is far from Gaussian (``rest`` is large)."""
 
@@ -208,6 +214,8 @@ class Rules(ABC):
         """Stop if there are no evaluations left."""
         if state.room <= 0:
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
+            if state.rival is not None and state.rival.lower_bound > state.lower_bound:
+                state = _in_time(state.rival, state)
             return replace(state, want=0, leap=None, ending=ending)
         return replace(state, verified=False) if state.want > state.room else state
 
@@ -256,6 +264,12 @@ class Rules(ABC):
 
     def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Finish, or make the draws that a certificate still needs; the gradient is inside its noise."""
+        rival = state.rival
+        if rival is not None and (
+            _near(state.q, rival.q)
+            or state.lower_bound + constants.BETTER * (state.gap + self.tol) < rival.lower_bound
+        ):
+            return self._returned(state, rival)
         surface = surface.cautious
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
         left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
@@ -323,9 +337,8 @@ class Rules(ABC):
             look = self._look(state.archive)
             if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
-        trial = summoned(
-            state.archive, state.q, self._axes(state), repeat=not (state.deterministic or state.archive.noise)
-        )
+        repeat = not (state.deterministic or state.archive.noise)
+        trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
         return self._asked(replace(state, charges=state.charges + 1), trial)
 
     def _look(self, archive: Archive) -> Look:
@@ -363,13 +376,15 @@ class Rules(ABC):
             share = _share_outside(state.archive, state.q)
             return refuted(state, "tails", Outcome.OUTSIDE, share=share, where=where)
         if verdict.improper is not None:
-            return refuted(state, "tails", Outcome.FLAT, where=self._name(verdict.improper))
+            return refuted(state, "tails", Outcome.FLAT, where=self._direction(state, verdict.improper))
         if verdict.noise:
             archive = replace(state.archive, noise=verdict.noise)
             return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
         if verdict.suspects:
             if state.charges == constants.MOST_TRIALS:
-                return refuted(state, "tails", Outcome.UNSETTLED, where=self._name(verdict.suspects[0][0]))
+                return refuted(
+                    state, "tails", Outcome.UNSETTLED, where=self._direction(state, verdict.suspects[0][0])
+                )
             return replace(
                 state,
                 phase=Phase.WITNESS,
@@ -380,10 +395,20 @@ class Rules(ABC):
         if verdict.heavy and state.least_stretch == 1.0:
             wary = replace(state, least_stretch=constants.HEAVY_STRETCH, stretch=constants.HEAVY_STRETCH)
             return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
+        if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
+            return self._returned(state, state.rival)
+        assert state.trial is not None
+        point = elsewhere(state.trial, state.archive)
+        if point is not None and state.visits < constants.MOST_VISITS:
+            return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
         leap = propose(surface, state.radius, extrapolate=False)
         if leap is None:
             return self._escaped(state)
         return self._certified(replace(state, checks=self._checks(state, surface)), surface, leap)
+
+    def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
+        """Go back to an earlier result, since the other mode has nothing better."""
+        return self._sentenced(_in_time(rival, state), Verdict())
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
         """What tried to refute a result that stands."""
@@ -408,19 +433,25 @@ class Rules(ABC):
             Check("a better Gaussian nearby", passed=True, found=moved),
         )
 
+    def _direction(self, state: SearchState, along: int) -> str:
+        """What a sentence calls a direction of the trial."""
+        assert state.trial is not None
+        axes = state.trial.axes
+        return self._name(axes[along]) if along < len(axes) else "a combination of parameters"
+
     def _name(self, axis: int) -> str:
         """What a sentence calls a parameter."""
         return f"theta[{axis}]" if self._labels is None else self._labels[axis]
 
     def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
-        """The state with witnesses: each axis has its own Gaussian."""
+        """The state with witnesses: each direction has its own Gaussian."""
+        assert state.trial is not None
         archive, start = state.archive, 0
-        for axis, count in state.suspects:
+        for along, count in state.suspects:
             rows, start = slice(start, start + count), start + count
             if len(theta[rows]):
-                archive = archive.add(
-                    widened(state.q, axis), theta[rows], *(part[rows] for part in evaluated)
-                )
+                source = widened(state.q, state.trial.directions[along])
+                archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
         size = archive.view(state.q).size
         return refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
 
@@ -449,7 +480,16 @@ class Rules(ABC):
     def _begun_anew(self, state: SearchState, q: Gaussian) -> SearchState:
         """Begin again with a survey of ``q``, where the bound is not known."""
         return self._surveying(
-            replace(state, q=q, surface=None, leap=None, radius=self.first_radius, failures=0, fills=0)
+            replace(
+                state,
+                q=q,
+                surface=None,
+                leap=None,
+                radius=self.first_radius,
+                failures=0,
+                fills=0,
+                verified=False,
+            )
         )
 
 
@@ -457,6 +497,12 @@ def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object)
     """End the search because a check has failed."""
     ending = Ending.of(outcome, **measured)
     return replace(state, ending=ending, checks=(Check(name, passed=False, found=ending.sentence),))
+
+
+def _in_time(earlier: SearchState, now: SearchState) -> SearchState:
+    """An earlier state, with what has been counted since."""
+    counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges")
+    return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
 
 
 def _near(q: Gaussian, other: Gaussian) -> bool:

@@ -86,13 +86,15 @@ class SearchState:
     trial: Trial | None = None
     """The last trial of a result."""
     suspects: tuple[tuple[int, int], ...] = ()
-    """Parameters along whose axes the next draws are witnesses, and how many each."""
+    """Directions of the trial in which the next draws are witnesses, and how many each."""
     charges: int = 0
     """Trials so far, of this result or earlier ones."""
     lookouts: tuple[Ascent, ...] = ()
     """Ascents from elsewhere, which look for a higher mode; empty until the first result."""
-    rival: Surface | None = None
-    """The surface of an earlier result, which was left for a higher mode."""
+    rival: SearchState | None = None
+    """The state of an earlier result, which was left to look at another mode."""
+    visits: int = 0
+    """How often the search has left a result to look at another mode."""
     deterministic: bool = False
     """Whether the values are known to have no noise."""
     checks: tuple[Check, ...] = ()

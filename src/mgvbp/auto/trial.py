@@ -7,12 +7,13 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
   the value that the draw had before, values depend on the other draws of a batch.
 - *Draws without a finite value again.* If one of them fails twice more, q has mass where the density is zero, and then
   the lower bound of every Gaussian is −∞.
-- *The tails.* On the axis of a parameter i lie the points :math:`\mu + t\,\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, at
-  which q is largest for a given value of the parameter. At t = ±5 the density is compared with the surface. A large
-  difference makes the axis a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider along this
-  axis (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
-- *Far away.* From t to 3t the logarithm of a proper density falls by more than log 3. It is looked at from 5 to 15
-  standard deviations and, where it falls much less than that of a Gaussian, from 15 to 45.
+- *The tails.* Probes lie on the axes of the parameters (for a given value of the parameter, where q is largest) and on
+  a few diagonals. Five and a half standard deviations out the density is compared with the surface. A large difference
+  makes the direction a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider in this direction
+  (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
+- *Far away.* From t to 3t standard deviations the logarithm of a proper density falls by more than log 3. It is looked
+  at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5.
+- *Elsewhere.* A point that is outside of q and hardly lower than the highest draw may belong to another mode.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from scipy.special import ndtri
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
+from mgvbp.families import Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.surface import Surface
 
-NEAR, FAR, FARTHER = 5.0, 15.0, 45.0
-"""Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 6e-7."""
+NEAR, FAR, FARTHER = 5.5, 16.5, 49.5
+"""Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 4e-8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,12 @@ class Trial:
     q: Gaussian
     rows: NDArray[np.intp]
     """Draws of the archive to evaluate again, all of them twice; the first may have a value, the others have none."""
-    axes: NDArray[np.intp]
-    """The parameter on whose axis each probe lies, (m,)."""
+    directions: Array
+    """The directions of the probes in the frame of q, of length 1, (k, d): first the axes of parameters."""
+    axes: tuple[int, ...]
+    """The parameters that the first directions belong to."""
+    along: NDArray[np.intp]
+    """The direction of each probe, (m,)."""
     steps: Array
     """Signed distance of each probe from the mean of q, in standard deviations, (m,)."""
     values: Array
@@ -55,7 +61,8 @@ class Trial:
     @property
     def probes(self) -> Array:
         """The points on the axes, (m, d)."""
-        return self.q.mean + self.steps[:, None] * displacements(self.q, self.axes)
+        q, eps = self.q, self.steps[:, None] * self.directions[self.along]
+        return q.mean + q.family.from_frame(q.factor, eps)
 
     @property
     def near(self) -> NDArray[np.bool_]:
@@ -80,10 +87,10 @@ class Trial:
         lost = np.isnan(self.values)
         if self.hearing == 2 or not (len(heavy) or (lost & self.near).any()):
             return None
-        return Trial(
-            q=self.q,
+        return replace(
+            self,
             rows=np.empty(0, dtype=np.intp),
-            axes=np.concatenate([self.axes, self.axes[heavy]]),
+            along=np.concatenate([self.along, self.along[heavy]]),
             steps=np.concatenate([self.steps, np.sign(self.steps[heavy]) * FARTHER]),
             values=np.concatenate(
                 [np.where(lost & ~self.near, -np.inf, self.values), np.full(len(heavy), np.nan)]
@@ -102,36 +109,49 @@ class Verdict(NamedTuple):
     outside: tuple[int, float] | None = None
     """A parameter and a value of it at which the density is zero; the parameter is −1 if none stands out."""
     improper: int | None = None
-    """A parameter on whose axis the density does not fall."""
+    """A direction in which the density does not fall."""
     suspects: tuple[tuple[int, int], ...] = ()
-    """Parameters whose tails the surface does not predict, the worst first, and how many witnesses each needs."""
+    """Directions in which the surface misses the tails, the worst first, and how many witnesses each needs."""
     heavy: bool = False
     """Whether some tail is so heavy that few draws are not to be believed."""
 
 
-def summoned(archive: Archive, q: Gaussian, axes: NDArray[np.intp], *, repeat: bool) -> Trial:
+def summoned(
+    archive: Archive, q: Gaussian, axes: NDArray[np.intp], rng: np.random.Generator, *, repeat: bool
+) -> Trial:
     """The trial of ``q`` on these axes; ``repeat`` says whether a draw with a value is evaluated again."""
     eps = q.family.to_frame(q.factor, archive.theta - q.mean)
     distance, finite = np.einsum("nd,nd->n", eps, eps), np.isfinite(archive.values)
     lost = np.flatnonzero(~finite & (distance < (math.sqrt(q.dim) + NEAR) ** 2))
     lost = lost[np.argsort(distance[lost])][: constants.MOST_REPEATED]
     central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
-    steps = np.tile([-NEAR, NEAR, -FAR, FAR], len(axes))
+    directions = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
+    steps = np.tile([-NEAR, NEAR, -FAR, FAR], len(directions))
     return Trial(
         q=q,
         rows=np.array([*central, *lost], dtype=np.intp),
-        axes=np.repeat(axes, 4),
+        directions=directions,
+        axes=tuple(axes.tolist()),
+        along=np.repeat(np.arange(len(directions)), 4),
         steps=steps,
         values=np.full(len(steps), np.nan),
     )
 
 
-def displacements(q: Gaussian, axes: NDArray[np.intp]) -> Array:
-    r"""One standard deviation on the axes of some parameters, :math:`\Sigma_{\cdot i} / \sqrt{\Sigma_{ii}}`, (k, d)."""
+def _axes(q: Gaussian, axes: NDArray[np.intp]) -> Array:
+    r"""The directions :math:`L^{-1} e_i / \|L^{-1} e_i\|` of the axes of some parameters, (k, d)."""
     unit = np.zeros((len(axes), q.dim))
     unit[np.arange(len(axes)), axes] = 1.0
     frame = q.family.solve(q.factor, unit)
-    return q.family.from_frame(q.factor, frame / np.linalg.norm(frame, axis=1, keepdims=True))
+    return np.asarray(frame / np.linalg.norm(frame, axis=1, keepdims=True))
+
+
+def _diagonals(dim: int, rng: np.random.Generator) -> Array:
+    """Directions that have equal parts of all axes of the frame, (k, d), orthogonal to each other in two dimensions."""
+    signs = np.where(rng.uniform(size=(constants.DIAGONALS if dim > 1 else 0, dim)) < 0.5, -1.0, 1.0)
+    if dim == 2:
+        signs = np.array([[1.0, 1.0], [1.0, -1.0]])
+    return signs / math.sqrt(dim)
 
 
 def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
@@ -155,42 +175,57 @@ def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdi
     """What the probes of a trial, all of which have values, say about a surface at its q or near it."""
     if (zero := trial.near & (trial.values == -np.inf)).any():
         k = int(np.flatnonzero(zero)[0])
-        axis = int(trial.axes[k])
-        return Verdict(outside=(axis, float(trial.q.mean[axis] + trial.steps[k] * trial.q.std[axis])))
+        axis = trial.axes[trial.along[k]] if trial.along[k] < len(trial.axes) else -1
+        return Verdict(outside=(axis, float(trial.probes[k, axis])))
     if flat := _too_flat(trial, FAR, FARTHER):
-        return Verdict(improper=int(trial.axes[flat[0]]))
+        return Verdict(improper=int(trial.along[flat[0]]))
     heavy = bool(_too_flat(trial, NEAR, FAR, constants.HEAVY_TAIL))
     return Verdict(suspects=_suspects(trial, archive, surface, tol), heavy=heavy)
 
 
 def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list[int]:
     """Probes at ``end`` where the density has fallen from ``start`` by less than ``least`` nats, or than log 3."""
-    pairs = zip(trial.axes.tolist(), trial.steps.tolist(), strict=True)
+    pairs = zip(trial.along.tolist(), trial.steps.tolist(), strict=True)
     known = {pair: k for k, pair in enumerate(pairs)}
     least = max(least, constants.SLOWEST_FALL * math.log(end / start))
     nearer = {
-        k: known[axis, math.copysign(start, step)] for (axis, step), k in known.items() if abs(step) == end
+        k: known[along, math.copysign(start, step)] for (along, step), k in known.items() if abs(step) == end
     }
     return [k for k, before in nearer.items() if trial.values[before] - trial.values[k] < least]
 
 
 def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> tuple[tuple[int, int], ...]:
-    """The axes on which the surface misses the density at near probes by more than it may, unless draws show that."""
-    q, near = surface.q, np.flatnonzero(trial.near)
-    finite = np.isfinite(archive.values)
-    standardised = ((archive.theta - q.mean) / q.std)[finite]
-    shown = np.abs(archive.values[finite] - _predicted(surface, archive.theta[finite])) > constants.SHOWN
+    """The directions in which the surface misses the density at near probes by more than it may, unless draws show it."""
+    near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
+    theta = archive.theta[finite]
+    eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
+    shown = np.abs(archive.values[finite] - _predicted(surface, theta)) > constants.SHOWN
     missed = np.abs(trial.values[near] - _predicted(surface, trial.probes[near]))
     limit = max(tol * constants.TAIL_NATS, constants.TAIL_GROWTH * surface.rest)
     lacking: dict[int, float] = {}
     for k, distance in zip(near, missed, strict=True):
-        axis = int(trial.axes[k])
-        beyond = np.sign(trial.steps[k]) * standardised[:, axis] > constants.TAIL
+        along = int(trial.along[k])
+        beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
         lacks = constants.WITNESSES * (distance / limit) ** 0.25 - np.count_nonzero(beyond & shown)
         if distance > limit and lacks > 0.0:
-            lacking[axis] = max(float(lacks), lacking.get(axis, 0.0))
-    worst = sorted(lacking, key=lambda axis: -lacking[axis])[: constants.MOST_SUSPECTS]
-    return tuple((axis, math.ceil(lacking[axis] / constants.REACHING)) for axis in worst)
+            lacking[along] = max(float(lacks), lacking.get(along, 0.0))
+    worst = sorted(lacking, key=lambda along: -lacking[along])[: constants.MOST_SUSPECTS]
+    return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)
+
+
+def elsewhere(trial: Trial, archive: Archive) -> Array | None:
+    """The highest point (d,) outside of q that may belong to another mode; None if there is none."""
+    q = trial.q
+    theta, values = (
+        np.concatenate([archive.theta, trial.probes]),
+        np.concatenate([archive.values, trial.values]),
+    )
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
+    high = values > values.max() - constants.HIGH - 0.5 * q.dim
+    if not (outside & high).any():
+        return None
+    return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))])
 
 
 def _predicted(surface: Surface, theta: Array) -> Array:
@@ -213,21 +248,20 @@ def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
     return -1, 0.0
 
 
-def widened(q: Gaussian, axis: int) -> Gaussian:
-    r"""``q`` with `constants.WIDER` times the standard deviation along the axis of a parameter.
+def widened(q: Gaussian, direction: Array) -> Gaussian:
+    r"""``q`` with `constants.WIDER` times the standard deviation in a direction u (d,) of its frame.
 
-    What remains of θ once the parameter's axis is taken out keeps its distribution: in the precision only the entry
-    :math:`P_{ii}` changes, by :math:`-(1 - s^{-2}) / \Sigma_{ii}`.
+    In the frame the precision is :math:`I - (1 - s^{-2}) u u^\top`. The other directions keep their distribution.
     """
-    precision = q.precision
-    precision[axis, axis] -= (1.0 - constants.WIDER**-2) / q.std[axis] ** 2
-    return Gaussian.from_factor(q.mean, q.family.factor(precision=precision), q.family)
+    steep = q.family.times(q.factor, direction)
+    precision = q.precision - (1.0 - constants.WIDER**-2) * np.outer(steep, steep)
+    full = Full(q.dim)
+    return Gaussian.from_factor(q.mean, full.factor(precision=precision), full)
 
 
-def witnesses(q: Gaussian, axis: int, count: int, rng: np.random.Generator) -> Array:
-    """Draws (count, d) from `widened`, stratified along the axis so that they reach into both tails."""
-    theta = q.sample(count, rng)
+def witnesses(q: Gaussian, direction: Array, count: int, rng: np.random.Generator) -> Array:
+    """Draws (count, d) from `widened`, stratified in the direction so that they reach into both tails."""
+    eps = rng.standard_normal((count, q.dim))
     levels = (np.arange(count) + rng.uniform(size=count)) / count
-    now = (theta[:, axis] - q.mean[axis]) / q.std[axis]
-    moved = constants.WIDER * ndtri(levels) - now
-    return np.asarray(theta + moved[:, None] * displacements(q, np.array([axis])))
+    eps += (constants.WIDER * ndtri(levels) - eps @ direction)[:, None] * direction
+    return q.mean + q.family.from_frame(q.factor, eps)
