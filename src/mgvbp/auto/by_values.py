@@ -30,7 +30,7 @@ from mgvbp.surfaces.archive import Archive, View, equal_view
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
-"""Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; the lowest first."""
+"""Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; lowest first."""
 
 
 class ByValues(Rules):

@@ -85,8 +85,11 @@ bound may rise by a hundred times what a surface promises."""
 POLISHED_GAIN = 0.01
 """Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
 SHIFT, CHANGE = 0.3, 0.7
-"""To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed by
-a factor of at most exp(0.7) either way."""
+"""To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
+by a factor of at most exp(0.7) either way."""
+WIDE, HALF, HALVED = 2.5, 0.5, 4
+"""Other Gaussians that are tried: one with so many times the standard deviations, and for at most four axes the two that
+lie one standard deviation to either side and are half as wide."""
 DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.3
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""
@@ -125,8 +128,8 @@ TAIL_NATS = 1000.0
 """Nats by which a surface may miss a point five standard deviations out, in units of the tolerance. A quadratic wall
 that begins two standard deviations out lowers the bound by 1/1500 of what it takes away at five."""
 TAIL_GROWTH = 100.0
-"""The same, in units of what the quadratic misses at draws from q: a term of the fourth degree is 97 times as large five
-standard deviations out as on average."""
+"""The same, in units of what the quadratic misses at draws from q: a term of the fourth degree is about 100 times as
+large five standard deviations out as on average."""
 TAIL, SHOWN = 2.0, 1.0
 """A draw is a witness if it lies further out on the axis than so many standard deviations, and the surface misses it by
 more than so many nats."""
@@ -142,8 +145,8 @@ MOVED = 0.3
 """A trial still counts for a Gaussian whose means and logarithms of standard deviations differ by less than this, in
 standard deviations."""
 LOOKOUTS, DISPERSED = 3, 2.0
-"""With gradients: ascents that look for a higher mode, from draws of the initial Gaussian with so many times its standard
-deviations."""
+"""With gradients: ascents that look for a higher mode, from draws of the initial Gaussian with so many times its
+standard deviations."""
 HIGHER = 1.0
 """Nats by which a mode must be higher than all draws for the search to go there."""
 CONTRADICTION = 10.0

@@ -90,19 +90,23 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator) -
 
 
 def _moved(q: Gaussian, rng: np.random.Generator) -> list[Gaussian]:
-    """Two Gaussians, in opposite directions from q: the mean moves and the logarithm of the precision changes."""
-    shift, change = rng.standard_normal(q.dim), rng.standard_normal((q.dim, q.dim))
+    """Gaussians around q: in two opposite random directions, a wider one, and on either half of some axes."""
+    d, identity = q.dim, np.eye(q.dim)
+    shift, change = rng.standard_normal(d), rng.standard_normal((d, d))
     shift *= constants.SHIFT / np.linalg.norm(shift)
     values, U = np.linalg.eigh(np.where(q.family.mask, change + change.T, 0.0))
     values *= constants.CHANGE / np.abs(values).max()
-    found = []
-    for sign in (1.0, -1.0):
-        precision = (U * np.exp(sign * values)) @ U.T
-        factor = q.family.product(q.factor, q.family.cholesky(q.family.from_dense(precision)))
-        found.append(
-            Gaussian.from_factor(q.mean + q.family.from_frame(q.factor, sign * shift), factor, q.family)
-        )
-    return found
+    found = [_in_frame(q, sign * shift, (U * np.exp(sign * values)) @ U.T) for sign in (1.0, -1.0)]
+    found.append(_in_frame(q, 0.0 * shift, identity / constants.WIDE**2))
+    for axis in rng.permutation(d)[: constants.HALVED]:
+        narrower = identity + (constants.HALF**-2 - 1.0) * np.outer(identity[axis], identity[axis])
+        found += [_in_frame(q, sign * identity[axis], narrower) for sign in (1.0, -1.0)]
+    return [moved for moved in found if moved is not None]
+
+
+def _in_frame(q: Gaussian, mean: Array, precision: Array) -> Gaussian | None:
+    """The Gaussian with this mean (d,) and precision (d, d) in the frame of q."""
+    return _gaussian(q, np.concatenate([mean, q.family.from_dense(precision).ravel()]))
 
 
 def _mixed(points: list[Array], images: list[Array]) -> Array:

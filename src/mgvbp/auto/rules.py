@@ -184,6 +184,9 @@ class Rules(ABC):
 
     def _proposal(self, state: SearchState) -> Gaussian:
         """The Gaussian to draw from. To verify it is wider than q, to show the tails; weights correct for that."""
+        if state.phase is Phase.REFINE and state.steep is not None and state.iteration % 2:
+            direction = state.q.family.to_frame(state.q.factor, state.steep)
+            return widened(state.q, direction / np.linalg.norm(direction))
         clipped = state.surface is not None and state.surface.clipped
         if not (state.phase is Phase.VERIFY or (clipped and state.phase is Phase.REFINE)):
             return state.centre
@@ -301,8 +304,8 @@ class Rules(ABC):
 
         For a Gaussian target polishing gains what a leap promises. For others the ratio of the two gains says how
         much more the errors of the gradient cost than the surface states. If the noise is more than the promise,
-        the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more. It stays as it was if polishing
-        hardly gains anything.
+        the gain is divided by the noise. ``stretch`` is the ratio, or 1 if that is more. It stays as it was if
+        polishing hardly gains anything.
 
         Returns the state, its surface, the leap from there, and whether the optimum of these draws was reached.
         """
@@ -452,8 +455,10 @@ class Rules(ABC):
             if len(theta[rows]):
                 source = widened(state.q, state.trial.directions[along])
                 archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
-        size = archive.view(state.q).size
-        return refined(replace(self._counted(state, len(theta)), archive=archive, suspects=()), size)
+        size, worst = archive.view(state.q).size, state.trial.directions[state.suspects[0][0]]
+        steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
+        told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
+        return refined(told, size)
 
     def _counted(self, state: SearchState, count: int) -> SearchState:
         """The state after another iteration with so many evaluations."""

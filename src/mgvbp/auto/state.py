@@ -10,6 +10,7 @@ from mgvbp.auto.ascent import Ascent
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.trial import Trial
+from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
@@ -87,6 +88,8 @@ class SearchState:
     """The last trial of a result."""
     suspects: tuple[tuple[int, int], ...] = ()
     """Directions of the trial in which the next draws are witnesses, and how many each."""
+    steep: Array | None = None
+    """The last suspect direction: one standard deviation along it, (d,)."""
     charges: int = 0
     """Trials so far, of this result or earlier ones."""
     lookouts: tuple[Ascent, ...] = ()
@@ -110,7 +113,7 @@ class SearchState:
 
     @property
     def lower_bound(self) -> float:
-        """The lower bound of q according to its surface; −inf without one, or if q has mass where the density is zero."""
+        """The lower bound of q according to its surface; −inf without one, or if the density is zero where q is not."""
         if self.surface is None or (self.ending is not None and self.ending.outcome is Outcome.OUTSIDE):
             return -math.inf
         return self.surface.lower_bound

@@ -13,7 +13,8 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
   (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
 - *Far away.* From t to 3t standard deviations the logarithm of a proper density falls by more than log 3. It is looked
   at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5.
-- *Elsewhere.* A point that is outside of q and hardly lower than the highest draw may belong to another mode.
+- *Elsewhere.* A point that is outside of q and hardly lower than the highest draw may belong to another mode. Probes
+  three and a half standard deviations out look for such points too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.surface import Surface
 
-NEAR, FAR, FARTHER = 5.5, 16.5, 49.5
+BETWEEN, NEAR, FAR, FARTHER = 3.5, 5.5, 16.5, 49.5
 """Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 4e-8."""
 
 
@@ -126,13 +127,13 @@ def summoned(
     lost = lost[np.argsort(distance[lost])][: constants.MOST_REPEATED]
     central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
     directions = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
-    steps = np.tile([-NEAR, NEAR, -FAR, FAR], len(directions))
+    steps = np.tile([-BETWEEN, BETWEEN, -NEAR, NEAR, -FAR, FAR], len(directions))
     return Trial(
         q=q,
         rows=np.array([*central, *lost], dtype=np.intp),
         directions=directions,
         axes=tuple(axes.tolist()),
-        along=np.repeat(np.arange(len(directions)), 4),
+        along=np.repeat(np.arange(len(directions)), 6),
         steps=steps,
         values=np.full(len(steps), np.nan),
     )
