@@ -2,7 +2,7 @@
 
 Nothing here uses mgvbp. An expectation is a closed form, or a sum over fixed nodes of N(0, I): the trapezoidal rule out
 to ten standard deviations in one dimension and to eight in two (its error vanishes faster than any power for smooth
-functions, and jumps and kinks do not disturb it), Sobol points with exact moments in more.
+functions, and a jump costs at most half the weight of a node), Sobol points with exact moments in more.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from zoo.bound import LOG_2PI, cached_normals
 
 STEP = 1e-4
 """Step of the differences that give gradients: their errors, of fourth order, are below 1e-10 at scales of one."""
-
-
 SPREADS = {1: (1.0, 0.2, 30.0, 1e-4), 2: (1.0, 0.2, 30.0), 3: (0.5,)}
 """Standard deviations from which the search for the best Gaussian starts; the last is for three dimensions and more."""
 
