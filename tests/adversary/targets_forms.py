@@ -142,12 +142,13 @@ def garch(omega, alpha, beta):
     """GARCH(1,1): log ω, and α, β as shares of one with the rest; a normal prior."""
     total = 1.0 + np.exp(alpha) + np.exp(beta)
     a, b, w = np.exp(alpha) / total, np.exp(beta) / total, np.exp(omega)
-    h = np.full_like(omega, returns.var())
-    value = -0.5 * (omega**2 + alpha**2 + beta**2) / 9.0
-    for r in returns:
-        value = value - 0.5 * (np.log(h) + r**2 / h)
-        h = w + a * r**2 + b * h
-    return value
+    news = w + a * returns[:, None] ** 2
+    h = np.empty_like(news)
+    h[0] = returns.var()
+    for i in range(1, len(returns)):
+        h[i] = news[i - 1] + b * h[i - 1]
+    prior = -0.5 * (omega**2 + alpha**2 + beta**2) / 9.0
+    return prior - 0.5 * (np.log(h) + returns[:, None] ** 2 / h).sum(axis=0)
 
 
 points = np.array([1.2, 2.5, -0.3, 0.8, 4.0, 0.1])

@@ -89,5 +89,5 @@ add_wrong(
     "gradient_poisson_missing_term", poisson(30, 3, 65), wrong=lambda t, x, g: g - np.array([0.0, 4.0, 0.0])
 )
 add_wrong("gradient_banana_one", banana(1.0), wrong=times(1.3, 1.0))
-add_wrong("gradient_without_jacobian", Piece(scale_model, 2), wrong=lambda t, x, g: g * np.exp([0, -0.3] * x))
+add_wrong("gradient_without_jacobian", Piece(scale_model, 2), wrong=lambda t, x, g: g * np.exp([0, -1] * x))
 add_wrong("gradient_float32", *five, wrong=lambda t, x, g: g.astype(np.float32))  # this one is right
