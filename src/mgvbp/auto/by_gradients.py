@@ -39,7 +39,7 @@ from mgvbp.surfaces.surface import Surface, fit_surface
 class ByGradients(Rules):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
-    A value with its gradient counts as one evaluation. By default there are at most 100 (d + 10) of them.
+    A value with its gradient counts as one evaluation. By default there are at most 250 (d + 10) of them.
     """
 
     needs_gradients = True
@@ -54,7 +54,7 @@ class ByGradients(Rules):
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
-        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 100 * (self.dim + 10)
+        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
 
     def _paired(self, state: SearchState) -> bool:
         return self.dim > constants.PAIRED_ABOVE and state.phase in (Phase.REFINE, Phase.VERIFY)

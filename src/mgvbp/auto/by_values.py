@@ -91,21 +91,18 @@ class ByValues(Rules):
         A few values far below the others would dominate least squares. Raised to a floor they still say which way
         is down. The lowest floor is used at which the surface predicts the values, or shows more than its noise.
         """
-        values, tol = archive.values, self.tol
-        surface = fit_surface(view, self._basis, values, tol, archive.noise) if floor is None else None
-        if surface is not None and not surface.poor:
+        values, tol, noise = archive.values, self.tol, archive.noise
+        surface = fit_surface(view, self._basis, values, tol, noise) if floor is None else None
+        if surface is not None and (_informative(surface) or surface.noise < tol):
             return surface
-        depth = 0.5 * self.dim + 1.0
-        floors = values.max() - depth * FLOORS if floor is None else np.array([floor])
+        floors = [floor] if floor is not None else values.max() - (0.5 * self.dim + 1.0) * FLOORS
         chosen = None
         for lowest in floors:
             raised = np.where(values > -np.inf, np.maximum(values, lowest), -np.inf)
-            found = fit_surface(view, self._basis, raised, math.inf, archive.noise)
-            if found is None:
-                continue
-            chosen = replace(found, floor=float(lowest))
-            if not found.poor or found.gap > constants.CONFIDENCE * found.noise:
-                break
+            if (found := fit_surface(view, self._basis, raised, math.inf, noise)) is not None:
+                chosen = replace(found, floor=float(lowest))
+                if _informative(found):
+                    break
         if chosen is None:
             return surface
         # a surface is flat where values were raised to the floor; this must not pass for a wide posterior
@@ -205,6 +202,11 @@ class ByValues(Rules):
         q = moments(theta, self.family)
         surface = fit_surface(equal_view(q, theta), self._basis, values, math.inf)
         return q if surface is not None and not surface.poor else None
+
+
+def _informative(surface: Surface) -> bool:
+    """Whether a surface predicts the values, or shows more of a way to go than its noise."""
+    return not surface.poor or surface.gap > constants.CONFIDENCE * surface.noise
 
 
 def _spread(values: Array) -> float:

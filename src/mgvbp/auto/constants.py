@@ -88,8 +88,8 @@ SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
 WIDE, HALF, HALVED = 2.5, 0.5, 4
-"""Other Gaussians that are tried: one with so many times the standard deviations, and for at most four axes the two that
-lie one standard deviation to either side and are half as wide."""
+"""Other Gaussians that are tried: one with so many times the standard deviations, and for at most four axes the two
+that lie one standard deviation to either side and are half as wide."""
 DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.3
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""

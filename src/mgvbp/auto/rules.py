@@ -411,7 +411,8 @@ class Rules(ABC):
 
     def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
         """Go back to an earlier result, since the other mode has nothing better."""
-        return self._sentenced(_in_time(rival, state), Verdict())
+        assert rival.surface is not None
+        return refined(_in_time(rival, state), rival.surface.size)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
         """What tried to refute a result that stands."""
@@ -506,7 +507,7 @@ def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object)
 
 def _in_time(earlier: SearchState, now: SearchState) -> SearchState:
     """An earlier state, with what has been counted since."""
-    counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges")
+    counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges", "lookouts")
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
 
 

@@ -196,7 +196,7 @@ def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> lis
 
 
 def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> tuple[tuple[int, int], ...]:
-    """The directions in which the surface misses the density at near probes by more than it may, unless draws show it."""
+    """The directions in which the surface misses near probes by more than it may, unless draws show what is there."""
     near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
     theta = archive.theta[finite]
     eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
