@@ -15,7 +15,7 @@ from mgvbp.auto import affordable
 from mgvbp.datasets import labour
 from mgvbp.errors import ConvergenceWarning, DivergenceError, EvaluationError, NonFiniteWarning
 
-PHASES = {"survey", "leap", "refine", "verify", "evolve"}
+PHASES = {"survey", "leap", "refine", "verify", "evolve", "trial", "witness"}
 FAMILIES = ["full", "diagonal", "block"]
 EACH = pytest.mark.parametrize("family", FAMILIES)
 EITHER = pytest.mark.parametrize("family", ["full", "diagonal"])
@@ -109,7 +109,8 @@ def test_quadratic_targets_are_met_exactly(d, shape, location, family):
 @pytest.mark.parametrize("d", BLOCKS)
 def test_quadratic_targets_take_few_draws(d, shape, location):
     posterior = fit(quadratic(SHAPES[shape](d), location), dim=d, max_evaluations=5000)
-    assert posterior.n_evaluations <= 8 * posterior.family.num_monomials + 60
+    trial = 2 + 6 * (d + 2)
+    assert posterior.n_evaluations <= 8 * posterior.family.num_monomials + 60 + trial
 
 
 @EACH
@@ -394,8 +395,12 @@ def limited(function, d, limit, **options):
     return posterior, counted.rows, [w for w in caught if w.category is ConvergenceWarning]
 
 
+LARGEST_TRIAL = 60
+"""Evaluations of a trial in these tests, at most."""
+
+
 def assert_stopped_by(limit, posterior, rows, caught):
-    assert rows == limit
+    assert limit - LARGEST_TRIAL < rows <= limit, "a trial that does not fit is not begun"
     assert not posterior.converged
     assert posterior.stop_reason == f"reached max_evaluations = {limit}"
     assert len(caught) == 1
@@ -644,11 +649,12 @@ HOLES = {
 
 @pytest.mark.parametrize("name", HOLES)
 def test_what_is_not_finite_is_left_out(name):
-    """The result is conditional on the rest, where the density is quadratic, and a warning says so."""
+    """The result is that of the rest, where the density is quadratic; no bound is finite, and a warning says so."""
     for seed in range(5):
-        with pytest.warns(NonFiniteWarning, match="left out"):
+        with pytest.warns(ConvergenceWarning, match="where the log density is not finite"):
             posterior = fit(HOLES[name], dim=3, rng=seed)
-        assert posterior.converged
+        assert not posterior.converged
+        assert posterior.lower_bound == -np.inf
         assert gap3(posterior) < 1e-8
         assert posterior.trace.dropped.sum() > 0
 
@@ -765,7 +771,7 @@ LIMITS = pytest.mark.parametrize("limit", [2, 7, 8, 20, 61, 100, 400])
 def test_max_evaluations_is_for_all_starts_together(limit):
     posterior, rows, _ = limited(two_modes, 2, limit, starts=FOUR)
     assert rows <= limit
-    assert posterior.converged or rows == limit
+    assert posterior.converged or limit - LARGEST_TRIAL < rows
 
 
 @LIMITS
@@ -930,7 +936,7 @@ def test_the_trace(name):
     trace = posterior.trace
     assert set(trace.phase) <= PHASES
     assert trace.phase[0] == "survey"
-    assert "verify" in trace.phase, "no run ends without fresh draws at its end"
+    assert {"verify", "trial"} <= set(trace.phase), "no run ends without fresh draws and a trial"
     assert np.array_equal(trace.n_evaluations, np.cumsum(trace.num_draws))
     assert (trace.num_draws > 0).all()
     for column in (trace.gap, trace.noise, trace.radius, trace.step_size):
@@ -963,7 +969,7 @@ def test_the_phases_of_a_hard_run():
         phase = fit(poisson, dim=4, rng=seed).trace.phase
         changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
         assert changes[0] == "survey"
-        assert changes[-1] == "verify"
+        assert changes[-1] in {"trial", "refine"}, "a result is tried, and what is found there refined"
         if changes[1] == "evolve":
             evolved_at_once += 1
             assert changes[2] in {"survey", "refine", "leap"}

@@ -159,6 +159,8 @@ OUTSIDE, HIGH = 2.5, 2.0
 so many nats (plus d/2) lower than the highest draw."""
 BETTER = 3.0
 """Another mode is left again if its bound is lower by more than this many times the gap that is expected there."""
+UNEXPECTED = 3.0
+"""Nats by which such a point must be higher than the surface predicts."""
 MOST_VISITS = 2
 """How often the search leaves a result to look at another mode."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03

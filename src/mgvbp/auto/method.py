@@ -100,8 +100,8 @@ class Auto:
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
         means = start_means(starts, first, prior, key)
-        if noise is not None and (noise := float(as_floats(noise, "noise"))) < 0.0:
-            raise InvalidInputError(f"noise must be a standard deviation in nats, at least 0; got {noise:g}")
+        if noise is not None and noise != 0:
+            noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:
             budget = positive_integer(max_evaluations, "max_evaluations", least=2)

@@ -215,7 +215,8 @@ class Rules(ABC):
 
     def _limited(self, state: SearchState) -> SearchState:
         """Stop if there are no evaluations left."""
-        if state.room <= 0:
+        whole = state.phase in (Phase.TRIAL, Phase.LOOKOUT)  # a part of these points would say nothing
+        if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
                 state = _in_time(state.rival, state)
@@ -401,7 +402,7 @@ class Rules(ABC):
         if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
             return self._returned(state, state.rival)
         assert state.trial is not None
-        point = elsewhere(state.trial, state.archive)
+        point = elsewhere(state.trial, state.archive, surface)
         if point is not None and state.visits < constants.MOST_VISITS:
             return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
         leap = propose(surface, state.radius, extrapolate=False)

@@ -214,8 +214,11 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)
 
 
-def elsewhere(trial: Trial, archive: Archive) -> Array | None:
-    """The highest point (d,) outside of q that may belong to another mode; None if there is none."""
+def elsewhere(trial: Trial, archive: Archive, surface: Surface) -> Array | None:
+    """The highest point (d,) outside of q that may belong to another mode; None if there is none.
+
+    It must be higher than the surface predicts: a diagonal q is narrow where its target is long.
+    """
     q = trial.q
     theta, values = (
         np.concatenate([archive.theta, trial.probes]),
@@ -223,10 +226,9 @@ def elsewhere(trial: Trial, archive: Archive) -> Array | None:
     )
     eps = q.family.to_frame(q.factor, theta - q.mean)
     outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
-    high = values > values.max() - constants.HIGH - 0.5 * q.dim
-    if not (outside & high).any():
-        return None
-    return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))])
+    outside &= values > values.max() - constants.HIGH - 0.5 * q.dim
+    outside &= values > _predicted(surface, theta) + constants.UNEXPECTED
+    return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))]) if outside.any() else None
 
 
 def _predicted(surface: Surface, theta: Array) -> Array:

@@ -27,8 +27,12 @@ PHASES = {
     "leap": CYCLE[2],
     "refine": CYCLE[5],
     "verify": CYCLE[3],
+    "witness": CYCLE[3],
+    "trial": CYCLE[1],
+    "lookout": CYCLE[1],
 }
-"""The colour behind each phase of ``auto``. It says what the phase does: move, look around, leap, refine or verify."""
+"""The colour behind each phase of ``auto``. It says what the phase does: move, look around, leap, refine, verify or try
+to refute."""
 FAINT = 0.22
 """Opacity of these colours: lines in front of them stay readable."""
 START = 0.4

@@ -107,6 +107,7 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
         ),
         ("lower bound", f"{posterior.lower_bound:,.4f} nats{error}"),
         ("stopped since", posterior.stop_reason),
+        *((f"tried to refute it: {check.name}", check.found) for check in posterior.checks if check.passed),
     ]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import Auto, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Outcome
+from mgvbp.core.outcome import REFUTED, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family
@@ -52,6 +52,7 @@ class Settings:
     max_iterations: int | None
     max_evaluations: int | None
     starts: int | ArrayLike
+    noise: float | None
     rng: tuple[int, ...]
 
     @property
@@ -143,6 +144,8 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
                     "such as method='mgvbp'"
                 )
             return _automatic(problem, method, settings, execution)
+    if settings.noise is not None:
+        raise InvalidInputError("noise= goes with method='auto'; a named method averages over noise as it is")
     if not isinstance(settings.starts, int) or settings.starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
@@ -204,7 +207,11 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     if problem.has_gradient and not uses_gradient(problem):
         warn_user(f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning)
     search = method.start(
-        problem, max_evaluations=settings.max_evaluations, starts=settings.starts, **settings.start
+        problem,
+        max_evaluations=settings.max_evaluations,
+        starts=settings.starts,
+        noise=settings.noise,
+        **settings.start,
     )
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
@@ -214,8 +221,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         warn_user(f"not converged, {sentence}: {GROWS}", ConvergenceWarning)
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
-        distance = _distance(found.gap, method.tol)
-        message = f"not converged, {sentence}: {distance}{f'; {advice}' if advice else ''}"
+        refuted = outcome.ending.outcome in REFUTED
+        remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
+        message = f"not converged, {sentence}: {'; '.join(remarks)}"
         warn_user(message, ConvergenceWarning)
     if search.state.disagreement:
         warn_user(search.state.disagreement, ConvergenceWarning)
@@ -251,7 +259,8 @@ def _distance(gap: float, tol: float) -> str:
 def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:
     """The posterior of a run, with what was ``found`` about it; a warning if draws had no finite value."""
     trace = outcome.trace
-    if dropped := int(trace.dropped.sum()):
+    dropped = int(trace.dropped.sum())
+    if dropped and outcome.ending.outcome is not Outcome.OUTSIDE:  # which says it already
         late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "

@@ -46,6 +46,7 @@ def fit(
     starts: int | ArrayLike = 1,
     vectorized: bool = True,
     grad: Callable[[Array], Any] | str | None = None,
+    noise: float | None = None,
     rng: int | np.random.Generator = 0,
     n_jobs: int | None = None,
     timeout: float | None = None,
@@ -100,6 +101,10 @@ def fit(
         for a function, or a `Model` of a function, that JAX can differentiate (`from_jax`). Models with a method
         ``value_and_grad`` need no ``grad``. A function is first compared with differences of ``log_likelihood``,
         which takes four evaluations that are not counted.
+    noise : float, optional
+        For ``auto``: the standard deviation, in nats, of the noise in the values of a log-likelihood that is itself an
+        estimate. By default a few draws are evaluated again to see whether there is any; 0 says that there is none.
+        Noise is averaged over and is part of the gap.
     rng : int or numpy.random.Generator
     n_jobs : int, optional
         How many workers evaluate draws, through joblib; −1 means one per core. The default is that of
@@ -170,6 +175,7 @@ def fit(
         max_iterations=None if max_iterations is None else positive_integer(max_iterations, "max_iterations"),
         max_evaluations=max_evaluations,
         starts=starts,
+        noise=noise,
         rng=as_key(rng),
     )
     recorder = None
