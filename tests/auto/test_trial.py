@@ -80,7 +80,11 @@ def test_mass_where_the_density_is_zero_is_no_result():
     refuted(half, "where the log density is not finite", dim=1)
     assert fitted(half, dim=1).lower_bound == -np.inf
     assert "theta[0]" in fitted(half, dim=1).stop_reason
-    refuted(lambda t: np.where(t[:, 0] < -3.0, -np.inf, quadratic(t)), "where the log density is not finite", dim=2)
+    refuted(
+        lambda t: np.where(t[:, 0] < -3.0, -np.inf, quadratic(t)),
+        "where the log density is not finite",
+        dim=2,
+    )
     with np.errstate(invalid="ignore", divide="ignore"):  # nan says the same as −inf
         refuted(lambda t: np.log(t[:, 0]) * 0.0 + quadratic(t), "where the log density is not finite", dim=1)
     with pytest.warns(errors.ConvergenceWarning, match=r"Positive\(\)"):

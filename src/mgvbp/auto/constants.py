@@ -82,6 +82,8 @@ must be stretched."""
 POLISHED_GAP = 0.001
 """Polishing ends at a surface that promises less than this share of the least gain of a leap: on a curved ridge the
 bound may rise by a hundred times what a surface promises."""
+POLISHED_NOISE = 0.05
+"""The same as a share of the noise: a better optimum of the draws at hand would be an optimum of their noise."""
 POLISHED_GAIN = 0.01
 """Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
 SHIFT, CHANGE = 0.3, 0.7
@@ -93,6 +95,8 @@ that lie one standard deviation to either side and are half as wide."""
 DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.3
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""
+MOST_LOOKED = 20_000
+"""Draws, summed over the surfaces, that this may be fitted to."""
 MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
@@ -116,12 +120,13 @@ SAME_VALUE = 0.01
 ROUNDING = 3e-7
 """The same, as a share of the value: a function that computes in single precision rounds to 1.2e-7 of it."""
 SUSPICIOUS_TAIL = 30.0
-"""Nats from 5 to 15 standard deviations; where the density falls by less it is looked at farther out. The logarithm
+"""Nats from 5.5 to 16.5 standard deviations; where the density falls by less it is looked at farther out. The logarithm
 of a Gaussian falls by 100 nats."""
-HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 4.0
-"""Nats from 5 to 15 standard deviations; where the density falls by less, as with Student's tails and exponential ones,
-the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface states. At
-least so many effective draws are made then, and the gap is stretched by this factor."""
+HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 9.0
+"""Nats from 5.5 to 16.5 standard deviations; where the density falls by less, as with Student's tails and exponential
+ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface states.
+At least so many effective draws are made then, and the gap is stretched by 1 + 9/d, or by 4 if d is below 3: the width is
+one of many directions if there are many parameters."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
 TAIL_NATS = 1000.0

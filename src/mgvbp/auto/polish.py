@@ -77,10 +77,17 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator) -
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
     random they lead away, and from one moved near a maximum they lead back.
     """
+    looks = constants.MOST_LOOKED // surface.num_draws
     for moved in _moved(surface.q, rng):
         current = look(moved)
         for _ in range(constants.MOST_DEPARTURES):
-            if current is None or current.clipped or current.size < constants.DEPARTED_SHARE * surface.size:
+            looks -= 1
+            if (
+                looks < 0
+                or current is None
+                or current.clipped
+                or current.size < constants.DEPARTED_SHARE * surface.size
+            ):
                 break
             if current.lower_bound > surface.lower_bound + tol:
                 return current

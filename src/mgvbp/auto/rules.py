@@ -311,7 +311,9 @@ class Rules(ABC):
         Returns the state, its surface, the leap from there, and whether the optimum of these draws was reached.
         """
         archive = state.archive
-        least = constants.POLISHED_GAP * self.least_gain * self.tol
+        least = max(
+            constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise
+        )
         best, arrived = polish(surface, self._look(archive), least, self.tol)
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
@@ -397,7 +399,8 @@ class Rules(ABC):
                 charges=state.charges + 1,
             )
         if verdict.heavy and state.least_stretch == 1.0:
-            wary = replace(state, least_stretch=constants.HEAVY_STRETCH, stretch=constants.HEAVY_STRETCH)
+            stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
+            wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
             return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
         if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
             return self._returned(state, state.rival)
