@@ -381,15 +381,17 @@ def faulty_fit(function, **options):
         posterior = mgvbp.fit(function, **fit, **options)
     counts = function.counts
     fine = counts.pop("fine")
-    assert posterior.trace.n_evaluations[-1] == fine + counts.total()
-    assert posterior.trace.dropped.sum() == counts.total()
-    assert [warning.category for warning in caught] == [NonFiniteWarning] * bool(counts)
+    assert posterior.trace.n_evaluations[-1] >= fine + counts.total(), "some draws are evaluated again"
+    tried = int(posterior.trace.num_draws[posterior.trace.phase == "trial"].sum())
+    dropped = int(posterior.trace.dropped.sum())
+    assert counts.total() - tried <= dropped <= counts.total() + tried
+    assert [warning.category for warning in caught] == [NonFiniteWarning] * bool(dropped)
     nans = counts.pop("nan", 0)
-    assert posterior.failures == dict(counts)
-    if counts:
-        words = {"raised": "raised an exception", "timed_out": "timed out"}
-        for reason, count in counts.items():
-            assert f"{count} {words[reason]}" in str(caught[0].message)
+    assert set(posterior.failures) == set(counts)
+    words = {"raised": "raised an exception", "timed_out": "timed out"}
+    for reason, count in posterior.failures.items():
+        assert counts[reason] <= count <= counts[reason] + tried
+        assert not dropped or f"{count} {words[reason]}" in str(caught[0].message)
     return posterior, Counter(counts) + Counter(nan=nans)
 
 

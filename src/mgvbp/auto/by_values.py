@@ -54,9 +54,12 @@ class ByValues(Rules):
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)
         theta = self._proposal(state).sample(count, rng)
-        if state.iteration == 0 and not (state.deterministic or state.archive.noise):
-            theta[-constants.COPIES :] = theta[0]  # do they have the same value?
-        return theta
+        return np.concatenate([theta, theta[:1], theta[:1]]) if self._copying(state) else theta
+
+    def _copying(self, state: SearchState) -> bool:
+        """Whether the first draw is evaluated three times, to see if its values differ."""
+        known = state.deterministic or state.archive.noise > 0.0
+        return state.iteration == 0 and not known and state.room > self.least + 2
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
         if gradients is not None:
@@ -81,8 +84,9 @@ class ByValues(Rules):
         told = self._counted(state, len(theta))
         if isinstance(state.far, Evolution):
             return self._evolved(told, state.far, theta, values, self._generator(state))
-        if state.iteration == 0 and not (state.deterministic or archive.noise):
-            archive = replace(archive, noise=_spread(values[[0, *range(-constants.COPIES, 0)]]))
+        if self._copying(state):
+            archive = replace(archive, noise=_spread(values[[0, -2, -1]]))
+            theta, values = theta[:-2], values[:-2]
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
     def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:

@@ -48,6 +48,8 @@ DRAWS_PER_COEFFICIENT = 1.3
 CERTIFYING = 2.0
 """Fewest effective draws for a certificate. By values this is their number per coefficient; by gradients their number
 per parameter is twice this."""
+ROUND_OFF = 1e-9
+"""Share of the effective draws that may be missing because of round-off."""
 MOST_FILLS = 6
 """Batches that may try to reach an effective sample size; after them the search goes on with the draws it has."""
 MOST_DECISIONS = 50
@@ -111,10 +113,14 @@ POLISHED_SHARE = 0.5
 
 MOST_TRIALS = 8
 """How often a result, and those that replace it, may be tried before the search gives up."""
-COPIES = 2
-"""Copies of the first draw among those of the first survey by values: they show whether the function is random."""
 MOST_REPEATED = 3
 """Draws without a finite value that are evaluated twice more."""
+BESIDE = 0.02
+"""Standard deviations between a draw that failed and the two points beside it."""
+SCATTERED = 0.03
+"""Share of draws without a finite value above which a probe of the tails may have failed twice by accident."""
+NEARER = 0.99
+"""Factor on the distance of probes at a second hearing; what is known of the others changes little by it."""
 SAME_VALUE = 0.01
 """Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
 ROUNDING = 3e-7
@@ -124,9 +130,9 @@ SUSPICIOUS_TAIL = 30.0
 of a Gaussian falls by 100 nats."""
 HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 9.0
 """Nats from 5.5 to 16.5 standard deviations; where the density falls by less, as with Student's tails and exponential
-ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface states.
-At least so many effective draws are made then, and the gap is stretched by 1 + 9/d, or by 4 if d is below 3: the width is
-one of many directions if there are many parameters."""
+ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface
+states. At least so many effective draws are made then, and the gap is stretched by 1 + 9/d, or by 4 if d is below 3:
+the width is one of many directions if there are many parameters."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
 TAIL_NATS = 1000.0

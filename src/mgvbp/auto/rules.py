@@ -202,7 +202,7 @@ class Rules(ABC):
             missing = state.target_size - view.size
             if decisions > constants.MOST_DECISIONS:
                 state = replace(state, want=self.least)
-            elif missing > 0.0 and state.fills < constants.MOST_FILLS:
+            elif missing > constants.ROUND_OFF * state.target_size and state.fills < constants.MOST_FILLS:
                 want = max(4, math.ceil(1.05 * missing))
                 state = replace(state, want=want, fresh=True, fills=state.fills + 1)
             else:

@@ -5,8 +5,8 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
 
 - *A draw again, twice.* If the two values differ, the function is random. If they agree with each other but not with
   the value that the draw had before, values depend on the other draws of a batch.
-- *Draws without a finite value again.* If one of them fails twice more, q has mass where the density is zero, and then
-  the lower bound of every Gaussian is −∞.
+- *Draws without a finite value again.* If the points beside them fail too, q has mass where the density is zero, and
+  then the lower bound of every Gaussian is −∞. The same is said of a probe of the tails that fails twice.
 - *The tails.* Probes lie on the axes of the parameters (for a given value of the parameter, where q is largest) and on
   a few diagonals. Five and a half standard deviations out the density is compared with the surface. A large difference
   makes the direction a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider in this direction
@@ -45,7 +45,7 @@ class Trial:
 
     q: Gaussian
     rows: NDArray[np.intp]
-    """Draws of the archive to evaluate again, all of them twice; the first may have a value, the others have none."""
+    """Draws of the archive to evaluate again, twice; the first may have a value, the others have none."""
     directions: Array
     """The directions of the probes in the frame of q, of length 1, (k, d): first the axes of parameters."""
     axes: tuple[int, ...]
@@ -61,8 +61,12 @@ class Trial:
 
     @property
     def probes(self) -> Array:
-        """The points on the axes, (m, d)."""
-        q, eps = self.q, self.steps[:, None] * self.directions[self.along]
+        """The points on the axes and diagonals, (m, d).
+
+        At the second hearing they are a little nearer: a function that failed here and there is finite there.
+        """
+        nearer = 1.0 if self.hearing == 1 else constants.NEARER
+        q, eps = self.q, nearer * self.steps[:, None] * self.directions[self.along]
         return q.mean + q.family.from_frame(q.factor, eps)
 
     @property
@@ -71,8 +75,15 @@ class Trial:
         return np.abs(self.steps) == NEAR
 
     def points(self, archive: Archive) -> Array:
-        """The points to evaluate now, (n, d): draws of the archive, then the probes without a value."""
-        return np.concatenate([archive.theta[np.tile(self.rows, 2)], self.probes[np.isnan(self.values)]])
+        """The points to evaluate now, (n, d): draws of the archive, then the probes without a value.
+
+        Instead of a draw that failed, two points beside it are evaluated: a function that fails here and there is
+        finite there.
+        """
+        again, q = archive.theta[self.rows], self.q
+        lost = ~np.isfinite(archive.values[self.rows])
+        step = q.family.from_frame(q.factor, constants.BESIDE * self.directions[0]) * lost[:, None]
+        return np.concatenate([again + step, again - step, self.probes[np.isnan(self.values)]])
 
     def told(self, evaluated: Array) -> Trial:
         """The trial with the log densities (n,) at its points; a probe that fails at the second hearing has none."""
@@ -158,23 +169,26 @@ def _diagonals(dim: int, rng: np.random.Generator) -> Array:
 def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
     """What the draws that were evaluated again say; ``evaluated`` (n,) has the log densities at `Trial.points`."""
     first, second = evaluated[: 2 * len(trial.rows)].reshape(2, -1)
-    for a, b, before in zip(first, second, archive.values[trial.rows], strict=True):
-        same = constants.SAME_VALUE + constants.ROUNDING * abs(before)
-        if before == -math.inf:
-            if not (math.isfinite(a) or math.isfinite(b)):
-                return Verdict(outside=_boundary(archive, trial.q))
-        elif not (math.isfinite(a) or math.isfinite(b)):
+    before = archive.values[trial.rows]
+    lost = before == -np.inf
+    if lost.any() and not (np.isfinite(first[lost]) | np.isfinite(second[lost])).any():
+        return Verdict(outside=_boundary(archive, trial.q))
+    for a, b, known in zip(first[~lost], second[~lost], before[~lost], strict=True):
+        same = constants.SAME_VALUE + constants.ROUNDING * abs(known)
+        if not (math.isfinite(a) or math.isfinite(b)):
             return Verdict(inconsistent=math.inf)
-        elif abs(a - b) > same:
+        if abs(a - b) > same:
             return Verdict(noise=float(abs(a - b)))
-        elif abs(a - before) > same:
-            return Verdict(inconsistent=float(abs(a - before)))
+        if abs(a - known) > same:
+            return Verdict(inconsistent=float(abs(a - known)))
     return Verdict()
 
 
 def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdict:
     """What the probes of a trial, all of which have values, say about a surface at its q or near it."""
-    if (zero := trial.near & (trial.values == -np.inf)).any():
+    failures = np.count_nonzero(archive.values == -np.inf)
+    zero = trial.near & (trial.values == -np.inf)
+    if zero.any() and failures < constants.SCATTERED * len(archive.values):
         k = int(np.flatnonzero(zero)[0])
         axis = trial.axes[trial.along[k]] if trial.along[k] < len(trial.axes) else -1
         return Verdict(outside=(axis, float(trial.probes[k, axis])))
@@ -207,8 +221,8 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     for k, distance in zip(near, missed, strict=True):
         along = int(trial.along[k])
         beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
-        lacks = constants.WITNESSES * (distance / limit) ** 0.25 - np.count_nonzero(beyond & shown)
-        if distance > limit and lacks > 0.0:
+        lacks = constants.WITNESSES * min(distance / limit, 1e12) ** 0.25 - np.count_nonzero(beyond & shown)
+        if limit < distance < np.inf and lacks > 0.0:
             lacking[along] = max(float(lacks), lacking.get(along, 0.0))
     worst = sorted(lacking, key=lambda along: -lacking[along])[: constants.MOST_SUSPECTS]
     return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)

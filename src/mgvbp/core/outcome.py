@@ -25,7 +25,7 @@ class Outcome(Enum):
         "give the parameter a (stronger) prior",
     )
     OUTSIDE = (
-        "{share} of the Gaussian's mass lies where the log density is not finite{where}: no Gaussian has a finite bound",
+        "{share} of the Gaussian's mass lies where the log density is not finite{where}: no Gaussian has a bound",
         "constrain the parameter (Parameters with Positive(), Interval() or another transform)",
     )
     INCONSISTENT = (
