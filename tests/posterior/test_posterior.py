@@ -426,7 +426,8 @@ def test_a_run_of_auto_with_bad_draws_survives_the_file(tmp_path):
         posterior = fit(function, PRIOR)
     posterior.save(tmp_path / "p")
     assert same(load(tmp_path / "p"), posterior)
-    assert load(tmp_path / "p").trace.dropped.tolist() == [1] * len(posterior.trace)
+    trace = load(tmp_path / "p").trace
+    assert set(trace.dropped[trace.phase != "trial"].tolist()) == {1}
 
 
 def test_a_loaded_posterior_needs_its_model_to_be_diagnosed(posteriors, tmp_path):

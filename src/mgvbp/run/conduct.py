@@ -260,7 +260,7 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     """The posterior of a run, with what was ``found`` about it; a warning if draws had no finite value."""
     trace = outcome.trace
     dropped = int(trace.dropped.sum())
-    if dropped and outcome.ending.outcome is not Outcome.OUTSIDE:  # which says it already
+    if dropped and (failures.total or outcome.ending.outcome is not Outcome.OUTSIDE):  # which says it already
         late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
