@@ -113,8 +113,8 @@ POLISHED_SHARE = 0.5
 
 MOST_TRIALS = 8
 """How often a result, and those that replace it, may be tried before the search gives up."""
-MOST_REPEATED = 3
-"""Draws without a finite value that are evaluated twice more."""
+MOST_REPEATED = 4
+"""Draws without a finite value beside which two points are evaluated."""
 BESIDE = 0.02
 """Standard deviations between a draw that failed and the two points beside it."""
 SCATTERED = 0.03
