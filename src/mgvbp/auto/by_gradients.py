@@ -24,6 +24,7 @@ from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.rules import Rules, refined, refuted
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.trial import may_be_another_mode
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError
@@ -183,7 +184,7 @@ class ByGradients(Rules):
         return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts), first=first)
 
     def _looked(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
-        """Take the values at the next points of the ascents; where one ends higher than all draws, go there."""
+        """Take the values at the next points of the ascents; where one ends at another mode, go there."""
         first = state.first
         slopes, moved, k = first.family.solve(first.factor, gradients), [], 0
         for ascent in state.lookouts:
@@ -205,8 +206,12 @@ class ByGradients(Rules):
         if waiting := sum(not ascent.arrived for ascent in moved):
             return replace(state, want=waiting)
         highest = max(moved, key=lambda ascent: ascent.here.value)
-        if state.surface is not None and highest.here.value < state.archive.values.max() + constants.HIGHER:
-            return refined(state, state.surface.size)
+        if state.surface is not None:
+            end = place(first, highest.here.x)[None]
+            if not may_be_another_mode(
+                state.q, end, np.array([highest.here.value]), state.archive.values.max()
+            )[0]:
+                return refined(state, state.surface.size)
         return self._arrived(
             replace(state, rival=state.rival if state.surface is None else state, trial=None), highest
         )

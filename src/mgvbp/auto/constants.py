@@ -158,8 +158,6 @@ standard deviations."""
 LOOKOUTS, DISPERSED = 3, 2.0
 """With gradients: ascents that look for a higher mode, from draws of the initial Gaussian with so many times its
 standard deviations."""
-HIGHER = 1.0
-"""Nats by which a mode must be higher than all draws for the search to go there."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""

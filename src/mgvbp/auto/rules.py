@@ -432,7 +432,8 @@ class Rules(ABC):
         moved = "not tried: the posterior is nearly Gaussian"
         if surface.rest > constants.FAR_FROM_GAUSSIAN:
             moved = "from Gaussians nearby the lower bound leads back to this one, or to none better"
-        probes = f"{len(trial.steps)} points 5 to {np.abs(trial.steps).max():.0f} standard deviations out"
+        distances = np.abs(trial.steps)
+        probes = f"{len(distances)} points {distances.min():g} to {distances.max():g} standard deviations out"
         return (
             Check("the same values again", passed=True, found=repeated),
             Check(

@@ -248,6 +248,13 @@ def elsewhere(trial: Trial, archive: Archive, surface: Surface) -> Array | None:
     return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))]) if outside.any() else None
 
 
+def may_be_another_mode(q: Gaussian, theta: Array, values: Array, highest: float) -> NDArray[np.bool_]:
+    """Marks points (n, d) outside of q whose values (n,) are hardly lower than the ``highest`` one, (n,)."""
+    eps = q.family.to_frame(q.factor, theta - q.mean)
+    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
+    return np.asarray(outside & (values > highest - constants.HIGH - 0.5 * q.dim))
+
+
 def _predicted(surface: Surface, theta: Array) -> Array:
     """The log density at some points (n, d) according to the quadratic part of a surface."""
     q = surface.q
