@@ -775,7 +775,9 @@ def test_no_posterior_of_auto_holds_a_nan(value, fraction, seed, family):
     except DivergenceError:
         return  # no value at all at the first iteration
     assert not anything_nan(posterior)
-    assert posterior.trace.dropped.sum() == sum(counts)
+    trials = posterior.trace.phase == "trial"  # there a function may fail
+    tried = int(posterior.trace.num_draws[trials].sum())
+    assert sum(counts) - tried <= posterior.trace.dropped.sum() <= sum(counts)
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning", "ignore:overflow:RuntimeWarning")
@@ -859,6 +861,6 @@ def test_where_the_draws_without_a_value_were():
     with pytest.warns(NonFiniteWarning, match="none of them in the second half of the run: they were met"):
         fit(above(-10.0, 30.0), dim=3, initial_variance=100.0)
     with pytest.warns(
-        NonFiniteWarning, match=r"[1-9]\d* of them in the second half of the run: the result is c"
+        ConvergenceWarning, match=r"of the Gaussian's mass lies where the log density is not finite"
     ):
         fit(above(0.0, 1.0), dim=3)

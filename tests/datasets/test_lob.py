@@ -467,7 +467,7 @@ def test_damage_is_located(written, compact):
         path.write_bytes(change(whole))
         with case(name), pytest.raises(FileFormatError, match=message) as caught:
             load_fi2010(written)
-        assert str(path) in str(caught.value)
+        assert str(path) in caught.value.args[0]
     assert not compact.exists()
 
 

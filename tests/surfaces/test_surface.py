@@ -281,7 +281,8 @@ def test_polishing_ends_what_leaps_never_would():
     plain = start
     for _ in range(12):
         plain = log_gamma_surface(step(plain, 1.0), shape)
-    polished = polish(start, lambda q: log_gamma_surface(q, shape), 1e-10)
+    polished, arrived = polish(start, lambda q: log_gamma_surface(q, shape), 1e-10, 0.01)
+    assert arrived
     assert polished.gap < 1e-10 < 1e-5 < plain.gap
     variance = float(polished.q.std[0]) ** 2
     assert variance == pytest.approx(1.0 / shape, rel=1e-4)
@@ -296,16 +297,18 @@ def test_polishing_looks_twice_at_very_many_draws():
         return replace(log_gamma_surface(q, 5.0), num_draws=50_000)
 
     start = replace(log_gamma_surface(Gaussian(np.array([1.5]), variance=0.3), 5.0), num_draws=50_000)
-    polish(start, look, 0.0)
+    polish(start, look, 0.0, 0.01)
     assert len(looks) == 2
 
 
 def test_polishing_keeps_what_is_best():
     """Where nothing can be seen, or too little, it stays."""
     start = log_gamma_surface(Gaussian(np.array([1.5]), variance=0.3), 5.0)
-    assert polish(start, lambda q: None, 1e-10) is start
-    assert polish(start, lambda q: replace(log_gamma_surface(q, 5.0), size=40.0), 1e-10) is start
-    assert polish(start, lambda q: replace(start, q=q, lower_bound=start.lower_bound - 1.0), 1e-10) is start
+    assert polish(start, lambda q: None, 1e-10, 0.01).surface is start
+    lost = polish(start, lambda q: replace(log_gamma_surface(q, 5.0), size=40.0), 1e-10, 0.01)
+    assert lost.surface is start
+    lower = polish(start, lambda q: replace(start, q=q, lower_bound=start.lower_bound - 1.0), 1e-10, 0.01)
+    assert lower.surface is start
 
 
 # --- leaps --------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Trial:
     @property
     def near(self) -> NDArray[np.bool_]:
         """Marks the probes that are compared with the surface, (m,)."""
-        return np.abs(self.steps) == NEAR
+        return np.asarray(np.abs(self.steps) == NEAR)
 
     def points(self, archive: Archive) -> Array:
         """The points to evaluate now, (n, d): draws of the archive, then the probes without a value.

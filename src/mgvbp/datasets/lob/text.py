@@ -112,7 +112,7 @@ def _table(file: IO[bytes], path: Path, first: int, number: int) -> Features:
             raise ValueError(f"no finite number of single precision at row {line}, column {column + 1}")
     except ValueError as error:
         raise FileFormatError(
-            f"{path}: lines {first} to {last} must be rows of numbers, and are not: {error}"
+            f"lines {first} to {last} must be rows of numbers, and are not: {error} ({path})"
         ) from None
     return table
 
