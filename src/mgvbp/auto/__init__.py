@@ -2,8 +2,9 @@
 
 This package may import `surfaces` and `methods`. It never calls the user's function: draws go out by ``ask``, values
 come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
-all searches share. `by_values` and `by_gradients` differ in what they fit a surface to and in how they approach the
-posterior from far away (`evolution` and `ascent`). `search` runs one start or several; `method` has the options.
+all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
+fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `search` runs one
+start or several; `method` has the options.
 """
 
 from mgvbp.auto.method import Auto, affordable, uses_gradient

@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Line, Point
+from mgvbp.auto.court import Court, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap
-from mgvbp.auto.rules import Rules, refined, refuted
+from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial import may_be_another_mode
 from mgvbp.core.linalg import Array
@@ -37,7 +38,7 @@ from mgvbp.surfaces.gradient_surface import fit_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
-class ByGradients(Rules):
+class ByGradients(Court):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
     A value with its gradient counts as one evaluation. By default there are at most 250 (d + 10) of them.
@@ -92,8 +93,8 @@ class ByGradients(Rules):
             return self._ascended(told, theta, finite, values, gradients)
         if state.phase is Phase.LOOKOUT:
             return self._looked(told, theta, values, gradients)
-        if state.phase is Phase.WITNESS:
-            return self._witnessed(state, theta, values, gradients)
+        if state.phase in (Phase.TRIAL, Phase.WITNESS):
+            return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
         return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
+from mgvbp.auto.court import Court
 from mgvbp.auto.evolution import Evolution, moments, project, strategy
 from mgvbp.auto.leap import Leap
-from mgvbp.auto.rules import Rules
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
@@ -33,7 +33,7 @@ FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
 """Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; lowest first."""
 
 
-class ByValues(Rules):
+class ByValues(Court):
     """Decisions of a search by values; by default it makes at most 3000 draws plus 100 per coefficient."""
 
     needs_gradients = False
@@ -72,8 +72,8 @@ class ByValues(Rules):
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
     ) -> SearchState:
         (values,) = evaluated
-        if state.phase is Phase.WITNESS:
-            return self._witnessed(state, theta, values)
+        if state.phase in (Phase.TRIAL, Phase.WITNESS):
+            return self._testified(state, theta, values)
         count, archive = state.n_evaluations + len(theta), state.archive
         if not np.isfinite(archive.values.max(initial=-np.inf)) and not finite.any():
             raise DivergenceError(

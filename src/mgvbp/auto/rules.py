@@ -3,7 +3,8 @@ r"""What every search decides: leap on quadratic surfaces, refine until certain,
 *Leap* to the best point of the surface within a trust radius (KL divergence in nats), and fit the surface
 there. A leap that gains at least a tenth of what was promised is kept; the radius grows when leaps succeed
 and shrinks when they fail. *Refine* once the gradient is inside its noise: make more draws until the noise itself is
-below the tolerance. *Verify* at the end with some fresh draws, which no decision has depended on.
+below the tolerance. *Verify* at the end with some fresh draws, which no decision has depended on. Then the result is
+tried (`court`).
 
 Certificate: to second order the bound of a nearly Gaussian target is :math:`\tfrac12\|g\|^2 + \|G\|^2` nats below
 its maximum. At the end the gradient of the surface is zero, so that only its error is left, and the regression gives
@@ -27,11 +28,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
-from mgvbp.auto.polish import Look, higher, polish
+from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Trial, Verdict, elsewhere, same_values, summoned, tails, widened, witnesses
+from mgvbp.auto.trial import widened
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info
@@ -94,14 +95,6 @@ class Rules(ABC):
 
     def ask(self, state: SearchState) -> Array:
         """The draws to evaluate next, (n, d)."""
-        if state.phase is Phase.TRIAL and state.trial is not None:
-            return state.trial.points(state.archive)
-        if state.phase is Phase.WITNESS:
-            rng = self._generator(state)
-            assert state.trial is not None
-            directions = state.trial.directions
-            called = [witnesses(state.q, directions[along], count, rng) for along, count in state.suspects]
-            return np.concatenate(called)[: state.room]
         return self._draw(state, min(state.want, state.room), self._generator(state))[: state.room]
 
     def tell(
@@ -112,11 +105,7 @@ class Rules(ABC):
             evaluated = self._evaluated(theta, values, gradients)
             finite = np.asarray(np.isfinite(np.column_stack(evaluated)).all(axis=1))
             before = state if _away(state) else replace(state, want=0)
-            if state.phase is Phase.TRIAL and state.trial is not None:
-                taken = self._heard(self._counted(before, len(theta)), state.trial, evaluated[0])
-            else:
-                taken = self._taken(before, theta, finite, *evaluated)
-            decided = self.decide(taken)
+            decided = self.decide(self._taken(before, theta, finite, *evaluated))
         return decided, Info(
             lower_bound=decided.lower_bound,
             gap=decided.gap,
@@ -170,8 +159,8 @@ class Rules(ABC):
         """Look for another region."""
 
     @abstractmethod
-    def _visited(self, state: SearchState, point: Array) -> SearchState:
-        """Begin anew near a point (d,) that may belong to another mode."""
+    def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        """Try to refute a result that the surface certifies; certify it if that fails."""
 
     @abstractmethod
     def _num_fresh(self, rest: float) -> int:
@@ -219,7 +208,7 @@ class Rules(ABC):
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
-                state = _in_time(state.rival, state)
+                state = in_time(state.rival, state)
             return replace(state, want=0, leap=None, ending=ending)
         return replace(state, verified=False) if state.want > state.room else state
 
@@ -268,12 +257,6 @@ class Rules(ABC):
 
     def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Finish, or make the draws that a certificate still needs; the gradient is inside its noise."""
-        rival = state.rival
-        if rival is not None and (
-            _near(state.q, rival.q)
-            or state.lower_bound + constants.BETTER * (state.gap + self.tol) < rival.lower_bound
-        ):
-            return self._returned(state, rival)
         surface = surface.cautious
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
         left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
@@ -330,145 +313,9 @@ class Rules(ABC):
         )
         return polished, best, last, arrived
 
-    # --- the trial --------------------------------------------------------------------------------
-
-    def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
-        trial = state.trial
-        if trial is not None and _near(state.q, trial.q):
-            return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
-        if state.charges == constants.MOST_TRIALS:
-            return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
-        if surface.rest > constants.FAR_FROM_GAUSSIAN:
-            look = self._look(state.archive)
-            if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
-                return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
-        repeat = not (state.deterministic or state.archive.noise)
-        trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
-        return self._asked(replace(state, charges=state.charges + 1), trial)
-
     def _look(self, archive: Archive) -> Look:
         """Fits surfaces to the draws of an archive."""
         return lambda q: self._fit(archive, archive.view(q))
-
-    def _axes(self, state: SearchState) -> NDArray[np.intp]:
-        """The parameters whose tails are looked at."""
-        return np.arange(self.dim)
-
-    def _asked(self, state: SearchState, trial: Trial) -> SearchState:
-        """Evaluate the points of a trial next."""
-        return replace(state, trial=trial, phase=Phase.TRIAL, want=len(trial.points(state.archive)))
-
-    def _heard(self, state: SearchState, trial: Trial, evaluated: Array) -> SearchState:
-        """Take the log densities at the points of a trial."""
-        surface = state.surface
-        assert surface is not None
-        verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
-        if not any(verdict):
-            if (again := trial.adjourned()) is not None:
-                return self._asked(state, again)
-            verdict = tails(trial, state.archive, surface, self.tol)
-        return self._sentenced(replace(state, trial=trial, want=0), verdict)
-
-    def _sentenced(self, state: SearchState, verdict: Verdict) -> SearchState:
-        """Certify, call witnesses, go on with noise, or end because the result cannot stand."""
-        surface = state.surface
-        assert surface is not None
-        if verdict.inconsistent:
-            return refuted(state, "the same values again", Outcome.INCONSISTENT, nats=verdict.inconsistent)
-        if verdict.outside is not None:
-            axis, value = verdict.outside
-            where = f" (where {self._name(axis)} is {value:.3g}, for one)" if axis >= 0 else ""
-            share = _share_outside(state.archive, state.q)
-            return refuted(state, "tails", Outcome.OUTSIDE, share=share, where=where)
-        if verdict.improper is not None:
-            return refuted(state, "tails", Outcome.FLAT, where=self._direction(state, verdict.improper))
-        if verdict.noise:
-            archive = replace(state.archive, noise=verdict.noise)
-            return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
-        if verdict.suspects:
-            if state.charges == constants.MOST_TRIALS:
-                return refuted(
-                    state, "tails", Outcome.UNSETTLED, where=self._direction(state, verdict.suspects[0][0])
-                )
-            return replace(
-                state,
-                phase=Phase.WITNESS,
-                suspects=verdict.suspects,
-                want=sum(count for _, count in verdict.suspects),
-                charges=state.charges + 1,
-            )
-        if verdict.heavy and state.least_stretch == 1.0:
-            stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
-            wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
-            return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
-        if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
-            return self._returned(state, state.rival)
-        assert state.trial is not None
-        point = elsewhere(state.trial, state.archive, surface)
-        if point is not None and state.visits < constants.MOST_VISITS:
-            return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
-        leap = propose(surface, state.radius, extrapolate=False)
-        if leap is None:
-            return self._escaped(state)
-        return self._certified(replace(state, checks=self._checks(state, surface)), surface, leap)
-
-    def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
-        """Go back to an earlier result, since the other mode has nothing better."""
-        assert rival.surface is not None
-        return refined(_in_time(rival, state), rival.surface.size)
-
-    def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
-        """What tried to refute a result that stands."""
-        trial, archive = state.trial, state.archive
-        assert trial is not None
-        repeated = "a draw had the same value again"
-        if archive.noise:
-            repeated = (
-                f"the values have noise, of about {archive.noise:.2g} nats, which the gap takes into account"
-            )
-        elif state.deterministic:
-            repeated = "not tried: noise=0 was given"
-        moved = "not tried: the posterior is nearly Gaussian"
-        if surface.rest > constants.FAR_FROM_GAUSSIAN:
-            moved = "from Gaussians nearby the lower bound leads back to this one, or to none better"
-        distances = np.abs(trial.steps)
-        probes = f"{len(distances)} points {distances.min():g} to {distances.max():g} standard deviations out"
-        return (
-            Check("the same values again", passed=True, found=repeated),
-            Check(
-                "tails", passed=True, found=f"{probes} hold no surprise, or draws have shown what is there"
-            ),
-            Check("a better Gaussian nearby", passed=True, found=moved),
-        )
-
-    def _direction(self, state: SearchState, along: int) -> str:
-        """What a sentence calls a direction of the trial."""
-        assert state.trial is not None
-        axes = state.trial.axes
-        return self._name(axes[along]) if along < len(axes) else "a combination of parameters"
-
-    def _name(self, axis: int) -> str:
-        """What a sentence calls a parameter."""
-        return f"theta[{axis}]" if self._labels is None else self._labels[axis]
-
-    def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
-        """The state with witnesses: each direction has its own Gaussian."""
-        assert state.trial is not None
-        archive, start = state.archive, 0
-        for along, count in state.suspects:
-            rows, start = slice(start, start + count), start + count
-            if len(theta[rows]):
-                source = widened(state.q, state.trial.directions[along])
-                archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
-        size, worst = archive.view(state.q).size, state.trial.directions[state.suspects[0][0]]
-        steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
-        told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
-        return refined(told, size)
-
-    def _counted(self, state: SearchState, count: int) -> SearchState:
-        """The state after another iteration with so many evaluations."""
-        return replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + count)
 
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Take the last, small leap and certify.
@@ -483,6 +330,10 @@ class Rules(ABC):
             noise=max(surface.noise, min(leap.gain, self.least_gain * self.tol)),
         )
         return replace(state, q=leap.q, surface=there, ending=Ending.of(Outcome.CERTIFIED, tol=self.tol))
+
+    def _counted(self, state: SearchState, count: int) -> SearchState:
+        """The state after another iteration with so many evaluations."""
+        return replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + count)
 
     def _surveying(self, state: SearchState) -> SearchState:
         """Fit a surface at q with the fewest draws that a surface needs."""
@@ -504,30 +355,10 @@ class Rules(ABC):
         )
 
 
-def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object) -> SearchState:
-    """End the search because a check has failed."""
-    ending = Ending.of(outcome, **measured)
-    return replace(state, ending=ending, checks=(Check(name, passed=False, found=ending.sentence),))
-
-
-def _in_time(earlier: SearchState, now: SearchState) -> SearchState:
+def in_time(earlier: SearchState, now: SearchState) -> SearchState:
     """An earlier state, with what has been counted since."""
     counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges", "lookouts")
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
-
-
-def _near(q: Gaussian, other: Gaussian) -> bool:
-    """Whether two Gaussians are so near that a trial of one counts for the other."""
-    shift = np.abs(q.mean - other.mean) / other.std
-    return bool(max(shift.max(), np.abs(np.log(q.std / other.std)).max()) < constants.MOVED)
-
-
-def _share_outside(archive: Archive, q: Gaussian) -> str:
-    """The share of q's mass where the density is zero, in words."""
-    log_weights = q.log_density_at(archive.theta) - archive.log_mixture
-    weights = np.exp(log_weights - log_weights.max())
-    share = float(weights[archive.values == -np.inf].sum() / weights.sum())
-    return f"about {share:.0%}" if share > 0.005 else "a little"
 
 
 def _away(state: SearchState) -> bool:

@@ -1,0 +1,208 @@
+"""The trial of a result: what is asked, and what follows from the verdict (`trial` has the evidence).
+
+A result is certified if nothing speaks against it. Witnesses, noise, heavy tails and other modes send the search on.
+What cannot be settled ends it, with the reason.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgvbp.auto import constants
+from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.polish import higher
+from mgvbp.auto.rules import Rules, in_time, refined
+from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.trial import Trial, Verdict, elsewhere, same_values, summoned, tails, widened, witnesses
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.surface import Surface
+
+
+class Court(Rules):
+    """Rules with a trial before every certificate."""
+
+    @abstractmethod
+    def _visited(self, state: SearchState, point: Array) -> SearchState:
+        """Begin anew near a point (d,) that may belong to another mode."""
+
+    def ask(self, state: SearchState) -> Array:
+        if state.trial is not None and state.phase is Phase.TRIAL:
+            return state.trial.points(state.archive)
+        if state.trial is not None and state.phase is Phase.WITNESS:
+            rng, directions = self._generator(state), state.trial.directions
+            called = [witnesses(state.q, directions[along], count, rng) for along, count in state.suspects]
+            return np.concatenate(called)[: state.room]
+        return super().ask(state)
+
+    def _concluded(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
+        """Return to an earlier result as soon as this one cannot be better."""
+        rival = state.rival
+        if rival is not None and (
+            _near(state.q, rival.q)
+            or state.lower_bound + constants.BETTER * (state.gap + self.tol) < rival.lower_bound
+        ):
+            return self._returned(state, rival)
+        return super()._concluded(state, surface, leap)
+
+    def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
+        trial = state.trial
+        if trial is not None and _near(state.q, trial.q):
+            return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
+        if state.charges == constants.MOST_TRIALS:
+            return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
+        if surface.rest > constants.FAR_FROM_GAUSSIAN:
+            look = self._look(state.archive)
+            if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
+                return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
+        repeat = not (state.deterministic or state.archive.noise)
+        trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
+        return self._asked(replace(state, charges=state.charges + 1), trial)
+
+    def _axes(self, state: SearchState) -> NDArray[np.intp]:
+        """The parameters whose tails are looked at."""
+        return np.arange(self.dim)
+
+    def _asked(self, state: SearchState, trial: Trial) -> SearchState:
+        """Evaluate the points of a trial next."""
+        return replace(state, trial=trial, phase=Phase.TRIAL, want=len(trial.points(state.archive)))
+
+    def _heard(self, state: SearchState, trial: Trial, evaluated: Array) -> SearchState:
+        """Take the log densities at the points of a trial."""
+        surface = state.surface
+        assert surface is not None
+        verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
+        if not any(verdict):
+            if (again := trial.adjourned()) is not None:
+                return self._asked(state, again)
+            verdict = tails(trial, state.archive, surface, self.tol)
+        return self._sentenced(replace(state, trial=trial, want=0), verdict)
+
+    def _sentenced(self, state: SearchState, verdict: Verdict) -> SearchState:
+        """Certify, call witnesses, go on with noise, or end because the result cannot stand."""
+        surface = state.surface
+        assert surface is not None
+        if verdict.inconsistent:
+            return refuted(state, "the same values again", Outcome.INCONSISTENT, nats=verdict.inconsistent)
+        if verdict.outside is not None:
+            axis, value = verdict.outside
+            where = f" (where {self._name(axis)} is {value:.3g}, for one)" if axis >= 0 else ""
+            share = _share_outside(state.archive, state.q)
+            return refuted(state, "tails", Outcome.OUTSIDE, share=share, where=where)
+        if verdict.improper is not None:
+            return refuted(state, "tails", Outcome.FLAT, where=self._direction(state, verdict.improper))
+        if verdict.noise:
+            archive = replace(state.archive, noise=verdict.noise)
+            return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
+        if verdict.suspects:
+            if state.charges == constants.MOST_TRIALS:
+                return refuted(
+                    state, "tails", Outcome.UNSETTLED, where=self._direction(state, verdict.suspects[0][0])
+                )
+            return replace(
+                state,
+                phase=Phase.WITNESS,
+                suspects=verdict.suspects,
+                want=sum(count for _, count in verdict.suspects),
+                charges=state.charges + 1,
+            )
+        if verdict.heavy and state.least_stretch == 1.0:
+            stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
+            wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
+            return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
+        if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
+            return self._returned(state, state.rival)
+        assert state.trial is not None
+        point = elsewhere(state.trial, state.archive, surface)
+        if point is not None and state.visits < constants.MOST_VISITS:
+            return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
+        leap = propose(surface, state.radius, extrapolate=False)
+        if leap is None:
+            return self._escaped(state)
+        return self._certified(replace(state, checks=self._checks(state, surface)), surface, leap)
+
+    def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
+        """Go back to an earlier result, since the other mode has nothing better."""
+        assert rival.surface is not None
+        return refined(in_time(rival, state), rival.surface.size)
+
+    def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
+        """What tried to refute a result that stands."""
+        trial, archive = state.trial, state.archive
+        assert trial is not None
+        repeated = "a draw had the same value again"
+        if archive.noise:
+            repeated = (
+                f"the values have noise, of about {archive.noise:.2g} nats, which the gap takes into account"
+            )
+        elif state.deterministic:
+            repeated = "not tried: noise=0 was given"
+        moved = "not tried: the posterior is nearly Gaussian"
+        if surface.rest > constants.FAR_FROM_GAUSSIAN:
+            moved = "from Gaussians nearby the lower bound leads back to this one, or to none better"
+        distances = np.abs(trial.steps)
+        probes = f"{len(distances)} points {distances.min():g} to {distances.max():g} standard deviations out"
+        return (
+            Check("the same values again", passed=True, found=repeated),
+            Check(
+                "tails", passed=True, found=f"{probes} hold no surprise, or draws have shown what is there"
+            ),
+            Check("a better Gaussian nearby", passed=True, found=moved),
+        )
+
+    def _direction(self, state: SearchState, along: int) -> str:
+        """What a sentence calls a direction of the trial."""
+        assert state.trial is not None
+        axes = state.trial.axes
+        return self._name(axes[along]) if along < len(axes) else "a combination of parameters"
+
+    def _name(self, axis: int) -> str:
+        """What a sentence calls a parameter."""
+        return f"theta[{axis}]" if self._labels is None else self._labels[axis]
+
+    def _testified(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
+        """Take the log densities (and gradients) at the points of a trial, or at witnesses."""
+        if state.trial is not None and state.phase is Phase.TRIAL:
+            return self._heard(self._counted(state, len(theta)), state.trial, evaluated[0])
+        return self._witnessed(state, theta, *evaluated)
+
+    def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
+        """The state with witnesses: each direction has its own Gaussian."""
+        assert state.trial is not None
+        archive, start = state.archive, 0
+        for along, count in state.suspects:
+            rows, start = slice(start, start + count), start + count
+            if len(theta[rows]):
+                source = widened(state.q, state.trial.directions[along])
+                archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
+        size, worst = archive.view(state.q).size, state.trial.directions[state.suspects[0][0]]
+        steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
+        told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
+        return refined(told, size)
+
+
+def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object) -> SearchState:
+    """End the search because a check has failed."""
+    ending = Ending.of(outcome, **measured)
+    return replace(state, ending=ending, checks=(Check(name, passed=False, found=ending.sentence),))
+
+
+def _near(q: Gaussian, other: Gaussian) -> bool:
+    """Whether two Gaussians are so near that a trial of one counts for the other."""
+    shift = np.abs(q.mean - other.mean) / other.std
+    return bool(max(shift.max(), np.abs(np.log(q.std / other.std)).max()) < constants.MOVED)
+
+
+def _share_outside(archive: Archive, q: Gaussian) -> str:
+    """The share of q's mass where the density is zero, in words."""
+    log_weights = q.log_density_at(archive.theta) - archive.log_mixture
+    weights = np.exp(log_weights - log_weights.max())
+    share = float(weights[archive.values == -np.inf].sum() / weights.sum())
+    return f"about {share:.0%}" if share > 0.005 else "a little"
