@@ -176,13 +176,16 @@ class ByGradients(Court):
 
     def _looking(self, state: SearchState) -> SearchState:
         """Begin ascents from points around the initial mean."""
-        first, rng = state.first, self._generator(state)
-        points = constants.DISPERSED * rng.standard_normal((constants.LOOKOUTS, self.dim))
-        unknown = [Point(x, -math.inf, np.zeros(self.dim)) for x in points]
+        points = self._generator(state).standard_normal((constants.LOOKOUTS, self.dim))
+        return self._climbing(state, constants.DISPERSED * points)
+
+    def _climbing(self, state: SearchState, points: Array) -> SearchState:
+        """Begin ascents at points (k, d) of the first frame, whose values are not known yet."""
         lookouts = tuple(
-            Ascent(point, self._promise, 5 * (self.dim + 10), Line(point.x, 0.0)) for point in unknown
+            Ascent(Point(x, -math.inf, np.zeros(self.dim)), self._promise, 5 * (self.dim + 10), Line(x, 0.0))
+            for x in points
         )
-        return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts), first=first)
+        return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts))
 
     def _looked(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
         """Take the values at the next points of the ascents; where one ends at another mode, go there."""
@@ -226,9 +229,7 @@ class ByGradients(Court):
         """Climb from the point."""
         first = state.first
         x = first.family.to_frame(first.factor, point - first.mean)
-        unknown = Point(x, -math.inf, np.zeros(self.dim))
-        lookout = Ascent(unknown, self._promise, 5 * (self.dim + 10), Line(x, 0.0))
-        return replace(state, lookouts=(lookout,), phase=Phase.LOOKOUT, want=1, surface=None)
+        return self._climbing(replace(state, surface=None), x[None])
 
     # --- finding a region for a Gaussian ----------------------------------------------------------
 
