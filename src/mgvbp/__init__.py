@@ -10,10 +10,10 @@ import typing as _typing
 
 from mgvbp import errors as errors
 from mgvbp import transforms as transforms
-from mgvbp.auto import Auto
+from mgvbp.auto import Auto, Mixture
 from mgvbp.core.version import __version__ as __version__
 from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian
+from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
 from mgvbp.problem import Minibatches, Model, Parameters, Problem, ShardedLikelihood
@@ -33,10 +33,12 @@ __all__ = [
     "FamilyComparison",
     "Full",
     "Gaussian",
+    "GaussianMixture",
     "Geodesic",
     "Gradient",
     "Marginal",
     "Minibatches",
+    "Mixture",
     "Model",
     "Optimizer",
     "Parameters",

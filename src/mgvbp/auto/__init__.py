@@ -4,10 +4,22 @@ This package may import `surfaces` and `methods`. It never calls the user's func
 come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
 all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
 fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `search` runs one
-start or several; `method` has the options.
+start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures.
 """
 
 from mgvbp.auto.method import Auto, affordable, uses_gradient
+from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
 from mgvbp.auto.search import Search, Starts
 
-__all__ = ["Auto", "Search", "Starts", "affordable", "uses_gradient"]
+__all__ = [
+    "LOOSE",
+    "MOST_PARAMETERS",
+    "Aim",
+    "Auto",
+    "Mixture",
+    "MixtureSearch",
+    "Search",
+    "Starts",
+    "affordable",
+    "uses_gradient",
+]

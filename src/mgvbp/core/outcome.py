@@ -13,6 +13,11 @@ class Outcome(Enum):
     """Reasons to stop. Each value has a sentence, with braces in the place of numbers, and advice."""
 
     CERTIFIED = ("the lower bound is within {tol:g} nats of its maximum", "")
+    CONFIRMED = ("fresh draws confirm the mixture, {kl:.3f} nats (se {se:.3f}) from the posterior", "")
+    NOISY = (
+        "the values are noisy, and a mixture needs exact ones",
+        "use family='full', which averages over noise, or a log-likelihood without noise",
+    )
     SETTLED = ("no improvement in {patience} iterations", "")
     MAX_ITERATIONS = ("reached max_iterations = {limit}", "try a larger max_iterations")
     MAX_EVALUATIONS = ("reached max_evaluations = {limit}", f"try a larger max_evaluations, {ELSEWHERE}")

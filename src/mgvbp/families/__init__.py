@@ -18,8 +18,9 @@ from mgvbp.families.full import Full
 from mgvbp.families.gaussian import LOG_2PI as LOG_2PI
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.gaussian import frozen as frozen
+from mgvbp.families.mixture import GaussianMixture
 
-__all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "Gaussian", "resolve_family"]
+__all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "Gaussian", "GaussianMixture", "resolve_family"]
 
 
 def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None = None) -> Family:

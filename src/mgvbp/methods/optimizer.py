@@ -19,6 +19,7 @@ from mgvbp.estimators import Control, Estimate, Estimator, Sample, resolve_estim
 from mgvbp.estimators.draws import resolve_draws
 from mgvbp.families import Family, resolve_family
 from mgvbp.families.gaussian import Gaussian, checked_factor, frozen
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.problem.problem import (
     Prior,
     Problem,
@@ -255,7 +256,7 @@ def initial_frame(
     """Where to start: the given mean and variance, or the prior's mean (else 0) and variance 1."""
     d = family.dim
     if mean is None:
-        mean = prior.mean if isinstance(prior, Gaussian) else np.zeros(d)
+        mean = prior.mean if isinstance(prior, Gaussian | GaussianMixture) else np.zeros(d)
     mu = np.array(as_floats(mean, "initial_mean"))
     V = as_floats(1.0 if variance is None else variance, "initial_variance")
     if mu.shape != (d,):

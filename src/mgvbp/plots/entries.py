@@ -61,9 +61,13 @@ class Entry(NamedTuple):
         if self.column is None or self.transform is None:
             return None
         own = slice(self.column, self.column + 1)
-        return marginal(
-            Gaussian(q.mean[own], variance=q.std[own] ** 2), Parameters({"value": self.transform}), "value"
+        mixture = q.mixture if isinstance(q, Posterior) else None
+        alone = (
+            Gaussian(q.mean[own], variance=q.std[own] ** 2)
+            if mixture is None
+            else mixture.marginal([self.column])
         )
+        return marginal(alone, Parameters({"value": self.transform}), "value")
 
 
 def chosen(posterior: Posterior, names: str | Iterable[str] | None, most: int) -> list[Entry]:

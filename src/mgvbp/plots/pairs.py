@@ -97,7 +97,7 @@ def ellipse(mean: Array, covariance: Array, probability: float, points: int = 20
 
 def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mapping[str, Array]) -> None:
     """The regions of one pair."""
-    if right.column is None or up.column is None:
+    if right.column is None or up.column is None or posterior.mixture is not None:
         _contours(ax, right.of(own), up.of(own))
         return
     assert right.transform is not None

@@ -10,17 +10,25 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core.checks import as_path, positive_integer
+from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError
-from mgvbp.families import BlockDiagonal, Family, resolve_family
+from mgvbp.families import BlockDiagonal, Family, GaussianMixture, resolve_family
 from mgvbp.posterior.failures import Failures
-from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.posterior import MIXTURE, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 
-ARRAYS = ("mean", "factor", *(f"trace_{name}" for name in TRACE_DTYPES))
+ARRAYS = (
+    "mean",
+    "factor",
+    *(f"trace_{name}" for name in TRACE_DTYPES),
+    *(f"mixture_{name}" for name in MIXTURE),
+)
 FAILURES = {field.name for field in fields(Failures)} - {"first_error"}
+MOST_COMPONENTS = 64
+"""Most Gaussians of a mixture in a file."""
 LARGEST_TRACE = 2**30
 """Most bytes of a trace, which has about a hundred per iteration."""
 
@@ -76,6 +84,8 @@ def load(path: str | PathLike[str]) -> Posterior:
             other_optima=_other_optima(header.get("other_optima")),
             checks=[_check(check) for check in header.get("checks", [])],
             failures=_failures(header.get("failures", {})),
+            mixture=_mixture(arrays, family.dim),
+            distance=_distance(header.get("distance")),
             parameters=_parameters(header["parameters"], family.dim),
             labels=_labels(header["labels"], family.dim),
         )
@@ -100,7 +110,8 @@ def _size(header: dict[str, Any]) -> int:
     """The most bytes that the arrays of a posterior with this header can have."""
     labels = header["labels"]
     family = _family(header, len(labels) if isinstance(labels, list) and labels else 1)
-    return 8 * (family.dim + math.prod(family.shape)) + LARGEST_TRACE
+    d = family.dim
+    return 8 * (d + math.prod(family.shape) + MOST_COMPONENTS * (1 + d + d * d)) + LARGEST_TRACE
 
 
 MAY_BE_INFINITE = ("phase", "lower_bound", "smoothed", "gap", "noise", "radius")
@@ -158,6 +169,26 @@ def _other_optima(bounds: Any) -> list[float] | None:
     if bounds is not None and not isinstance(bounds, list):
         raise FileFormatError(f"the other optima cannot be {str(bounds)[:100]}")
     return None if bounds is None else [_bound(bound) for bound in bounds]
+
+
+def _mixture(arrays: dict[str, Any], dim: int) -> GaussianMixture | None:
+    if "mixture_weights" not in arrays:
+        return None
+    count = len(arrays["mixture_weights"])
+    shapes = ((count,), (count, dim), (count, dim, dim))
+    parts = [
+        _checked(arrays[f"mixture_{name}"], "float64", shape)
+        for name, shape in zip(MIXTURE, shapes, strict=True)
+    ]
+    return GaussianMixture(*parts)
+
+
+def _distance(stored: Any) -> Distance | None:
+    if stored is None:
+        return None
+    if not all(isinstance(value, int | float) for value in stored.values()):
+        raise FileFormatError("the distance to the posterior is not made of numbers")
+    return Distance(**{name: float(value) for name, value in stored.items()})
 
 
 def _check(stored: Any) -> Check:

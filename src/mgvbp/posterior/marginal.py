@@ -1,4 +1,4 @@
-"""The distribution of one named parameter under a Gaussian posterior, on the scale of its values."""
+"""The distribution of one named parameter under a posterior, on the scale of its values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 
 from mgvbp.core.checks import as_floats, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, UnknownNameError
+from mgvbp.families.full import Full
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters
 from mgvbp.transforms import Elementwise
@@ -50,7 +52,7 @@ class Marginal:
     (np.float64(2.1), array([1.4, 3.2]))
     """
 
-    def __init__(self, q: Gaussian, parameters: NamedParameters, name: str) -> None:
+    def __init__(self, q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> None:
         values = parameters.constrain(q.mean[None])
         if not isinstance(name, str) or name not in values:
             raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(values)}")
@@ -186,6 +188,50 @@ class TransformedMarginal(Marginal):
         return self._joint.log_density(x) - self._transform.log_jacobian(x)
 
 
+class MixtureMarginal(Marginal):
+    """A `Marginal` under a mixture: moments and densities are those of its Gaussians, weighted."""
+
+    def __init__(self, mixture: GaussianMixture, parameters: Parameters, name: str) -> None:
+        super().__init__(mixture, parameters, name)
+        full = Full(mixture.dim)
+        self._mixture, self._transform = mixture, parameters.transforms[name]
+        self._where = list(range(mixture.dim)[parameters.slices[name]])
+        self._parts = [
+            TransformedMarginal(Gaussian.from_factor(mean, np.asfortranarray(factor), full), parameters, name)
+            for mean, factor in zip(mixture.means, mixture.factors, strict=True)
+        ]
+
+    @property
+    def mean(self) -> Any:
+        return self._average([part.mean for part in self._parts])
+
+    @property
+    def std(self) -> Any:
+        squares = [part.std**2 + (part.mean - self.mean) ** 2 for part in self._parts]
+        return np.sqrt(self._average(squares))
+
+    def _average(self, values: list[Any]) -> Any:
+        return np.tensordot(self._mixture.weights, np.asarray(values), axes=1)[()]
+
+    def _quantile(self, levels: Array) -> Any:
+        if not self._transform.increasing:
+            return super()._quantile(levels)
+        numbers = self._mixture.marginal(self._where).quantiles(levels.ravel())
+        return self._transform.constrain(numbers).reshape(levels.shape + self.shape)[()]
+
+    def _log_density(self, values: Array) -> Array:
+        terms = [part._log_density(values) for part in self._parts]
+        return np.asarray(logsumexp(np.log(self._mixture.weights)[:, None] + terms, axis=0))
+
+    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
+        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
+        t = self._transform
+        if not isinstance(t, Elementwise):
+            return None
+        i = self._where[int(np.ravel_multi_index(index, self.shape))]
+        return MixtureMarginal(self._mixture.marginal([i]), Parameters({label: t.single}), label)
+
+
 class EntryMarginal(Marginal):
     """The `Marginal` of one entry of a parameter: moments and draws come from the whole, the density is its own."""
 
@@ -209,7 +255,7 @@ class EntryMarginal(Marginal):
         return self._whole.quantile(levels)[..., *self._index]
 
     def _log_density(self, values: Array) -> Array:
-        if not isinstance(self._whole, TransformedMarginal):
+        if not isinstance(self._whole, TransformedMarginal | MixtureMarginal):
             return super()._log_density(values)
         alone = self._whole.alone(self.name, self._index)
         return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
@@ -240,11 +286,12 @@ def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ..
     return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
 
 
-def marginal(q: Gaussian, parameters: NamedParameters, name: str) -> Marginal:
+def marginal(q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> Marginal:
     """The distribution of the parameter ``name``, or of the entry with this label, if θ ~ ``q``."""
     known = found(parameters.constrain(q.mean[None]), name)
     if known is not None and known[1]:
         return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:
-        return TransformedMarginal(q, parameters, name)
+        of = MixtureMarginal if isinstance(q, GaussianMixture) else TransformedMarginal
+        return of(q, parameters, name)
     return Marginal(q, parameters, name)

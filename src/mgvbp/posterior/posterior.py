@@ -1,4 +1,4 @@
-"""What a fit returns: a Gaussian with the record of how it was found."""
+"""What a fit returns: a Gaussian, or a mixture of them, with the record of how it was found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from mgvbp.core.checks import as_path, positive_integer
 from mgvbp.core.linalg import Array
@@ -16,8 +17,10 @@ from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
+from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.marginal import Marginal, found, marginal
 from mgvbp.posterior.summary import summarise
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
@@ -28,8 +31,17 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
+NEW_DRAWS = (100, 1000)
+"""Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
+MIXTURE = ("weights", "means", "factors")
+"""The arrays of a mixture in a file."""
+
+
 class Posterior(Gaussian):
-    """A Gaussian approximation of a posterior; it can serve as the prior of the next fit.
+    """An approximation of a posterior, a Gaussian or a mixture of them; it can serve as the prior of the next fit.
+
+    Of a mixture, ``mean``, ``covariance``, ``std``, ``precision`` and ``factor`` are those of the Gaussian with the same
+    moments; `sample`, `log_density`, marginals, quantiles and plots are those of the mixture itself.
 
     Attributes
     ----------
@@ -62,6 +74,8 @@ class Posterior(Gaussian):
         For a fit with ``n_jobs`` or ``timeout``: the number of draws whose evaluation failed twice, by reason
         (``raised``, ``timed_out``, ``lost``), and the number ``workers_lost`` of workers whose draws or shards others
         took over.
+    mixture : GaussianMixture or None
+        The mixture, if that is what was fitted (``family="mixture"`` or ``"auto"``).
     parameters : Parameters or None
         Names and constraints of what was fitted: ``posterior["sigma"]`` is the `Marginal` of a parameter on
         its own scale. ``mean``, ``covariance``, `sample` and `log_density` stay those of the unconstrained θ.
@@ -92,6 +106,8 @@ class Posterior(Gaussian):
         other_optima: Sequence[float] | None = None,
         checks: Sequence[Check] = (),
         failures: Mapping[str, int] | None = None,
+        mixture: GaussianMixture | None = None,
+        distance: Distance | None = None,
         parameters: NamedParameters | None = None,
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
@@ -110,12 +126,76 @@ class Posterior(Gaussian):
         self.other_optima = None if other_optima is None else tuple(other_optima)
         self.checks = tuple(checks)
         self.failures = dict(failures or {})
+        self.mixture = mixture
+        self._distance = distance
         self.parameters = parameters
         if parameters is not None:
             labels = parameters.labels
         self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
+
+    @property
+    def components(self) -> int:
+        """The number of Gaussians: 1 unless the posterior is a mixture."""
+        return 1 if self.mixture is None else self.mixture.components
+
+    @property
+    def kind(self) -> str:
+        """What the approximation is, in words."""
+        if self.mixture is None:
+            return f"{self.family.name} family"
+        return f"mixture of {self.components} Gaussian{'s' * (self.components > 1)}"
+
+    @property
+    def kl(self) -> float:
+        """Nats from the approximation to the posterior itself, ``log_evidence − lower bound``; 0 if they are the same.
+
+        A fit with ``family="mixture"`` or ``"auto"`` has measured it. For others the first use evaluates the model at
+        fresh draws, half as many as the fit took, between 100 and 1,000. If their weights are so uneven that the
+        distance cannot be known from them, it is nan and there is a warning.
+        """
+        return self._measured.kl
+
+    @property
+    def kl_se(self) -> float:
+        """The standard error of `kl`."""
+        return self._measured.kl_se
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the marginal likelihood, estimated with `kl`; nan if that is not known."""
+        return self._measured.log_evidence
+
+    @property
+    def log_evidence_se(self) -> float:
+        """The standard error of `log_evidence`."""
+        return self._measured.log_evidence_se
+
+    @property
+    def _measured(self) -> Distance:
+        if self._distance is None:
+            count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
+            self._distance = from_weights(self, self._density(None), count)
+        return self._distance
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw ``n`` points, (n, d)."""
+        return super().sample(n, rng) if self.mixture is None else self.mixture.sample(n, rng)
+
+    def log_density_at(self, theta: Array) -> Array:
+        return super().log_density_at(theta) if self.mixture is None else self.mixture.log_density_at(theta)
+
+    def grad_log_density_at(self, theta: Array) -> Array:
+        if self.mixture is None:
+            return super().grad_log_density_at(theta)
+        return self.mixture.with_gradient(theta)[1]
+
+    def quantiles(self, levels: Sequence[float]) -> Array:
+        """Quantiles of each entry of the unconstrained θ, (len(levels), d)."""
+        if self.mixture is not None:
+            return self.mixture.quantiles(levels)
+        return np.asarray(self.mean + np.multiply.outer(ndtri(np.asarray(levels)), self.std))
 
     @property
     def n_evaluations(self) -> int:
@@ -134,7 +214,7 @@ class Posterior(Gaussian):
                 f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
                 "mgvbp.models"
             )
-        return marginal(self, self.parameters, name)
+        return marginal(self.mixture or self, self.parameters, name)
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` exists."""
@@ -269,10 +349,14 @@ class Posterior(Gaussian):
             "other_optima": self.other_optima,
             "checks": [check._asdict() for check in self.checks],
             "failures": self.failures,
+            "distance": self._distance and self._distance._asdict(),
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
             "labels": self.labels,
         }
-        write_archive(as_path(path), "posterior", meta, {"mean": self.mean, "factor": self.factor, **trace})
+        arrays = {"mean": self.mean, "factor": self.factor, **trace}
+        if self.mixture is not None:
+            arrays |= {f"mixture_{name}": getattr(self.mixture, name) for name in MIXTURE}
+        write_archive(as_path(path), "posterior", meta, arrays)
 
     def summary(self) -> str:
         """A table of means, standard deviations and central 95% intervals, under a heading on the run.

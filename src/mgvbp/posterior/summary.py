@@ -35,7 +35,7 @@ def heading(posterior: Posterior) -> list[str]:
     p, trace = posterior, posterior.trace
     dropped, reductions = int(trace.dropped.sum()), int(np.count_nonzero(trace.reductions))
     return [
-        f"{p.method} ({p.estimator} estimator, {p.family.name} family), d = {p.dim}",
+        f"{p.method} ({p.estimator} estimator, {p.kind}), d = {p.dim}",
         f"lower bound {p.lower_bound:.4f}{_error('se', p.lower_bound_se)} "
         f"after {p.n_evaluations:,} evaluations in {len(trace):,} iterations",
         *(
@@ -43,6 +43,7 @@ def heading(posterior: Posterior) -> list[str]:
             if p.gap is not None and np.isfinite(p.gap)
             else []
         ),
+        *_distance(posterior),
         f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}",
         *checked(posterior),
         *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
@@ -51,6 +52,16 @@ def heading(posterior: Posterior) -> list[str]:
             if reductions
             else []
         ),
+    ]
+
+
+def _distance(posterior: Posterior) -> list[str]:
+    """How far the posterior itself is, if the fit has measured it."""
+    known = posterior._distance
+    if known is None or not np.isfinite(known.kl):
+        return []
+    return [
+        f"{known.kl:.4f} (se {known.kl_se:.4f}) nats from the posterior, log evidence {known.log_evidence:.4f}"
     ]
 
 
@@ -63,9 +74,7 @@ def checked(posterior: Posterior) -> list[str]:
 def table_rows(posterior: Posterior) -> dict[str, Array]:
     """Mean, standard deviation and the ends of the central 95% interval of each number shown."""
     if posterior.parameters is None:
-        mean, std = posterior.mean, posterior.std
-        z = 1.959963984540054 * std
-        columns = np.stack([mean, std, mean - z, mean + z], axis=-1)
+        columns = np.stack([posterior.mean, posterior.std, *posterior.quantiles([0.025, 0.975])], axis=-1)
         return dict(zip(posterior.labels, columns, strict=True))
     rows: dict[str, Array] = {}
     for name in posterior.parameters.names:

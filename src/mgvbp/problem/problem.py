@@ -14,6 +14,7 @@ from mgvbp.core.checks import as_floats, positive_integer, require_memory, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 
 LogLikelihood = Callable[[Array], Any]
 Needs = Literal["values", "gradients", "squares"]
@@ -247,7 +248,7 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
             f"got {type(prior).__name__}"
         )
     if parameters is not None:
-        of_prior = prior.dim if isinstance(prior, Gaussian) else 0
+        of_prior = prior.dim if isinstance(prior, Gaussian | GaussianMixture) else 0
         for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
             if given not in (0, parameters.dim):
                 raise InvalidInputError(
@@ -255,7 +256,7 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
                     f"{', '.join(parameters.labels)}"
                 )
         return parameters.dim
-    if isinstance(prior, Gaussian):
+    if isinstance(prior, Gaussian | GaussianMixture):
         if dim not in (0, prior.dim):
             raise InvalidInputError(f"the prior has {prior.dim} parameters, but {dim} were asked for")
         return prior.dim

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import Auto, Search, affordable, uses_gradient
+from mgvbp.auto import Aim, Auto, MixtureSearch, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Outcome
@@ -20,6 +20,7 @@ from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import Method, resolve_method
 from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
@@ -54,6 +55,8 @@ class Settings:
     starts: int | ArrayLike
     noise: float | None
     rng: tuple[int, ...]
+    aim: Aim | None = None
+    """What a mixture is to reach; None for a Gaussian."""
 
     @property
     def start(self) -> dict[str, Any]:
@@ -194,7 +197,7 @@ class Certificate:
 
     state = None
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search | MixtureSearch) -> None:
         self._search = search
 
     def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
@@ -206,12 +209,15 @@ class Certificate:
 def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     if problem.has_gradient and not uses_gradient(problem):
         warn_user(f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning)
-    search = method.start(
+    gaussian = method.start(
         problem,
         max_evaluations=settings.max_evaluations,
         starts=settings.starts,
         noise=settings.noise,
         **settings.start,
+    )
+    search = (
+        gaussian if settings.aim is None else MixtureSearch(gaussian, settings.aim, settings.max_evaluations)
     )
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
@@ -225,8 +231,8 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}"
         warn_user(message, ConvergenceWarning)
-    if search.state.disagreement:
-        warn_user(search.state.disagreement, ConvergenceWarning)
+    if gaussian.state.disagreement and not isinstance(found.q, GaussianMixture):
+        warn_user(gaussian.state.disagreement, ConvergenceWarning)
     return _posterior(
         problem,
         outcome,
@@ -236,8 +242,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         lower_bound_se=found.lower_bound_se,
         gap=found.gap,
         gap_se=found.gap_se,
-        other_optima=search.state.other_optima,
+        other_optima=() if isinstance(found.q, GaussianMixture) else gaussian.state.other_optima,
         checks=found.checks,
+        distance=search.best.distance if isinstance(search, MixtureSearch) else None,
     )
 
 
@@ -248,8 +255,10 @@ def _grows(outcome: Run, start: Gaussian) -> bool:
     return bool((np.abs(outcome.best.mean - start.mean) > FARTHEST * start.std).any())
 
 
-def _distance(gap: float, tol: float) -> str:
+def _distance(gap: float | None, tol: float) -> str:
     """A sentence on how far the optimum may be, and why the run is not converged if it is near."""
+    if gap is None:
+        return ""
     if gap == math.inf:
         return "nothing is known yet about how far the lower bound is below its maximum"
     unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""
@@ -277,10 +286,13 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     def log_density(theta: Array) -> Array:
         return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
 
+    mixture = outcome.best if isinstance(outcome.best, GaussianMixture) else None
+    q = outcome.best if mixture is None else mixture.moments
     return Posterior(
-        outcome.best.mean,
-        outcome.best.factor,
-        outcome.best.family,
+        q.mean,
+        q.factor,
+        q.family,
+        mixture=mixture,
         lower_bound=outcome.lower_bound,
         converged=outcome.converged,
         stop_reason=outcome.ending.sentence,

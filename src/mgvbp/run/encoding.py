@@ -20,14 +20,19 @@ from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
+from mgvbp.auto.mixtures.distance import Expected
+from mgvbp.auto.mixtures.search import Aim
+from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial import Trial
+from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Family, Full
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
 from mgvbp.methods.optimizer import Frame, State
 from mgvbp.posterior.loading import stored_blocks
@@ -38,8 +43,8 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Archive, Ascent, Check, Control, Ending, Evolution, Frame, Generation, Leap, Line, Point, SearchState, Snapshot,
-    Starts, State, Surface, Standing, Trial, Window,
+    Aim, Archive, Ascent, Check, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
+    MixtureState, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
@@ -86,6 +91,8 @@ class Encoder:
             return {"blocks": [block.tolist() for block in value.blocks]}
         if isinstance(value, Gaussian):  # a Posterior too, as a prior
             return {"gaussian": [self(part) for part in (value.mean, value.factor, value.family)]}
+        if isinstance(value, GaussianMixture):
+            return {"mixture": [self(part) for part in (value.weights, value.means, value.factors)]}
         kind = type(value).__name__
         if CLASSES.get(kind) is type(value):
             fields = (
@@ -154,6 +161,8 @@ class Decoder:
             mean, factor, family = (self(part) for part in value["gaussian"])
             assert isinstance(family, Family)
             return Gaussian.from_factor(mean, factor, family)
+        if "mixture" in value:
+            return GaussianMixture(*(self(part) for part in value["mixture"]))
         if "tuple" in value:
             return tuple(self(item) for item in value["tuple"])
         return CLASSES[value["class"]](**{name: self(field) for name, field in value["fields"].items()})

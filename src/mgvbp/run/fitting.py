@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from os import PathLike
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import Auto
+from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture
 from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
@@ -34,7 +34,7 @@ def fit(
     *,
     dim: int | None = None,
     method: str | Method | Auto = "auto",
-    family: str | Family = "full",
+    family: str | Family | Mixture = "full",
     estimator: str | Estimator = "auto",
     draws: str = "auto",
     num_draws: int | None = None,
@@ -43,6 +43,7 @@ def fit(
     max_iterations: int | None = None,
     max_evaluations: int | None = None,
     tol: float | None = None,
+    kl_tol: float | None = None,
     starts: int | ArrayLike = 1,
     vectorized: bool = True,
     grad: Callable[[Array], Any] | str | None = None,
@@ -55,7 +56,7 @@ def fit(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Posterior:
-    """Approximate a posterior by a Gaussian, from evaluations of the log-likelihood alone.
+    """Approximate a posterior by a Gaussian, or a mixture, from evaluations of the log-likelihood alone.
 
     Parameters
     ----------
@@ -72,8 +73,11 @@ def fit(
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; an object such as ``MGVBP(step_size=..., ...)`` sets others.
-    family : {"full", "diagonal"} or BlockDiagonal
-        The structure of the covariance. Blocks are given by index or, for named parameters, by name.
+    family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal or Mixture
+        The structure of the covariance. Blocks are given by index or, for named parameters, by name. ``"mixture"``, or
+        ``Mixture(components=None)``, is a mixture of Gaussians with full covariances, which comes near posteriors of
+        any shape in up to about 20 dimensions. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior,
+        else the mixture. Both state their distance to the posterior (`Posterior.kl`).
     estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
         How the named methods estimate the gradients of the lower bound. ``auto`` is "gradient" if ``log_likelihood``
         has a gradient, else "regression" if it is affordable, else "h".
@@ -90,7 +94,10 @@ def fit(
     max_evaluations : int, optional
         The fit never makes more evaluations of the log-likelihood than this.
     tol : float, optional
-        For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default.
+        For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default. For a mixture it is the
+        tolerance of the Gaussian that it starts from, 0.2 by default.
+    kl_tol : float, optional
+        For ``family="mixture"`` and ``"auto"``: how many nats from the posterior are near enough; 0.05 by default.
     starts : int or array_like of shape (K, d)
         For ``auto``: how many starts to try, or their means. All are screened, and the best goes on. The first start
         is ``initial_mean``; the others are drawn from the prior if it is Gaussian, else from the initial Gaussian.
@@ -159,14 +166,26 @@ def fit(
     if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
     dim = 0 if dim is None else positive_integer(dim, "dim")
+    aim = _aim(family, kl_tol)
+    if aim is not None and method != "auto":
+        raise InvalidInputError("family='mixture' and 'auto' go with method='auto'")
+    prior = getattr(prior, "mixture", None) or prior  # of a posterior that is a mixture
     problem = posed(log_likelihood, prior, dim, vectorized, grad)
+    if aim is not None and problem.dim > MOST_PARAMETERS:
+        if not aim.or_gaussian:
+            raise InvalidInputError(
+                f"family='mixture' is for at most {MOST_PARAMETERS} parameters, and there are {problem.dim}: fit a "
+                "Gaussian, and go on from there with posterior.mcmc()"
+            )
+        aim = None
     if isinstance(method, str) and method == "auto":
-        method = Auto() if tol is None else Auto(tol)
+        loose = aim is not None and not aim.or_gaussian
+        method = Auto(LOOSE if loose else Auto.tol) if tol is None else Auto(tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
     settings = Settings(
         method=method,
-        family=resolve_family(family, problem.dim, problem.labels),
+        family=resolve_family("full" if _is_mixture(family) else family, problem.dim, problem.labels),
         estimator=estimator,
         draws=draws,
         num_draws=num_draws,
@@ -177,6 +196,7 @@ def fit(
         starts=starts,
         noise=noise,
         rng=as_key(rng),
+        aim=aim,
     )
     recorder = None
     if checkpoint is not None:
@@ -272,6 +292,20 @@ def resume(
     recorder = Recorder(path, every, saved.settings, saved)
     execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
     return conduct(problem, settings, execution)
+
+
+def _is_mixture(family: object) -> TypeGuard[str | Mixture]:
+    return isinstance(family, Mixture) or (isinstance(family, str) and family in ("mixture", "auto"))
+
+
+def _aim(family: object, kl_tol: float | None) -> Aim | None:
+    """What a mixture is to reach; None if a Gaussian is wanted."""
+    if not _is_mixture(family):
+        if kl_tol is not None:
+            raise InvalidInputError("kl_tol= goes with family='mixture' or 'auto'")
+        return None
+    components = family.components if isinstance(family, Mixture) else None
+    return Aim(Aim.kl_tol if kl_tol is None else kl_tol, components, family == "auto")
 
 
 def _same(given: Prior | None, stored: Gaussian | None) -> bool:

@@ -15,6 +15,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import ConvergenceWarning, DivergenceError, warn_user
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.progress import Reporter
@@ -63,7 +64,7 @@ class AskTell(Protocol):
 class Standing(NamedTuple):
     """The result of a judge after an iteration: which iterate is best, and whether to stop."""
 
-    best: Gaussian
+    best: Gaussian | GaussianMixture
     lower_bound: float
     smoothed: float
     ending: Ending | None
@@ -149,7 +150,7 @@ class Snapshot:
 class Run(NamedTuple):
     """How a run ended."""
 
-    best: Gaussian
+    best: Gaussian | GaussianMixture
     lower_bound: float
     trace: Trace
     ending: Ending

@@ -1,0 +1,134 @@
+r"""Fit a mixture to a surrogate: expectation maximisation on its draws, then natural-gradient steps on the bound.
+
+The natural gradient of the bound by the Gaussian k is that of :math:`E_{q_k}[f - \log q]`, as the derivative through
+log q vanishes in expectation. With :math:`v = L_k^{-1} \nabla (f - \log q)` at :math:`\theta = \mu_k + L_k^{-\top} z`,
+least squares of v on 1 and z give g and H, and a step of size β is
+
+.. math:: F = I - \beta H, \quad L_k \leftarrow L_k \operatorname{chol}(F), \quad
+          \mu_k \leftarrow \mu_k + \beta L_k^{-\top} F^{-1} g, \quad
+          \log w_k \leftarrow \log w_k + \beta\, (E_{q_k}[f - \log q] - E_q[f - \log q]).
+
+The points z are the same at every step, so that the bound on them must rise; if it does not, β is halved.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mgvbp.core.linalg import Array
+from mgvbp.auto.mixtures.surrogate import Surrogate
+from mgvbp.estimators.draws import sobol
+from mgvbp.families.mixture import GaussianMixture
+
+POINTS = 256
+"""Points for each of up to four Gaussians; with 64 the KL on an ODE posterior is half as large again."""
+FEWEST_POINTS = 128
+"""Points for each Gaussian where there are many."""
+STEPS = 20
+"""Most steps; four times as many lower the KL by a tenth."""
+LEAST_RISE = 1e-3
+"""A step that gains fewer nats is the last."""
+SMALLEST_STEP = 0.02
+"""Steps are not halved below this."""
+STEEPEST, FLATTEST = 5.0, 0.3
+"""A step multiplies precisions by factors between these."""
+LIGHTEST = 1e-6
+"""Smallest weight of a Gaussian."""
+FITTING_ROUNDS = 25
+"""Most rounds of expectation maximisation: the steps after it do the rest."""
+PSEUDO = 0.1
+"""Draws per parameter that count as having the covariance of all draws, so that no Gaussian collapses."""
+
+
+def ascended(
+    mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator, steps: int = STEPS
+) -> GaussianMixture:
+    """The mixture after natural-gradient steps on its bound under the surrogate."""
+    d, K = mixture.dim, mixture.components
+    half = sobol(rng, (POINTS if K <= 4 else FEWEST_POINTS) // 2, d)
+    z = np.concatenate([half, -half])
+    solver = np.linalg.pinv(np.column_stack([np.ones(len(z)), z]))
+    h, v = _missed(mixture, surrogate, z)
+    bound, beta = mixture.weights @ h.mean(axis=1), 0.5
+    for _ in range(steps):
+        while True:
+            there = _step(mixture, h, v, solver, beta)
+            ahead = _missed(there, surrogate, z)
+            higher = there.weights @ ahead[0].mean(axis=1)
+            if higher > bound:
+                break
+            beta *= 0.5
+            if beta < SMALLEST_STEP:
+                return mixture
+        gained, mixture, (h, v), bound = higher - bound, there, ahead, higher
+        beta = min(1.0, 1.5 * beta)
+        if gained < LEAST_RISE:
+            break
+    return mixture
+
+
+def _missed(mixture: GaussianMixture, surrogate: Surrogate, z: Array) -> tuple[Array, Array]:
+    """``f − log q`` (K, S) and its whitened gradient (K, S, d) at the points of each Gaussian."""
+    K, d = mixture.components, mixture.dim
+    x = np.concatenate([mixture.placed(k, z) for k in range(K)])
+    f, grad_f = surrogate.with_gradient(x)
+    log_q, grad_q = mixture.with_gradient(x)
+    slopes = (grad_f - grad_q).reshape(K, len(z), d)
+    whitened = np.stack([np.linalg.solve(L, s.T).T for L, s in zip(mixture.factors, slopes, strict=True)])
+    return (f - log_q).reshape(K, len(z)), whitened
+
+
+def _step(mixture: GaussianMixture, h: Array, v: Array, solver: Array, beta: float) -> GaussianMixture:
+    d = mixture.dim
+    means, factors = [], []
+    for k, L in enumerate(mixture.factors):
+        coefficients = solver @ v[k]
+        g, H = coefficients[0], 0.5 * (coefficients[1:] + coefficients[1:].T)
+        scales, U = np.linalg.eigh(np.eye(d) - beta * H)
+        scales = np.clip(scales, FLATTEST, STEEPEST)
+        step = U @ ((U.T @ (beta * g)) / scales)
+        step *= min(1.0, math.sqrt(d) / max(float(np.linalg.norm(step)), 1e-300))
+        means.append(mixture.placed(k, step[None])[0])
+        factors.append(L @ np.linalg.cholesky((U * scales) @ U.T))
+    gains = h.mean(axis=1)
+    change = np.clip(beta * (gains - mixture.weights @ gains), -1.0, 1.0)
+    weights = np.maximum(mixture.weights * np.exp(change), LIGHTEST)
+    return GaussianMixture(weights, np.stack(means), np.stack(factors))
+
+
+def clustered(x: Array, components: int, rng: np.random.Generator) -> GaussianMixture:
+    """A mixture fitted to draws (N, d) by expectation maximisation, from centres that lie apart (k-means++)."""
+    N, d = x.shape
+    centres = [x[rng.integers(N)]]
+    nearest = np.full(N, np.inf)
+    for _ in range(components - 1):
+        nearest = np.minimum(nearest, np.square(x - centres[-1]).sum(axis=1))
+        centres.append(x[rng.choice(N, p=nearest / nearest.sum())])
+    owner = np.argmin([np.square(x - centre).sum(axis=1) for centre in centres], axis=0)
+    shares = 0.9 * np.eye(components)[owner].T + 0.1 / components
+    prior = PSEUDO * (d + 2) * np.atleast_2d(np.cov(x.T))
+    last = -math.inf
+    for _ in range(FITTING_ROUNDS):
+        mixture = _maximised(x, shares, prior)
+        likelihood = float(mixture.log_density_at(x).mean())
+        if likelihood < last + LEAST_RISE:
+            break
+        shares, last = mixture.shares(x), likelihood
+    return mixture
+
+
+def _maximised(x: Array, shares: Array, prior: Array) -> GaussianMixture:
+    """The mixture whose Gaussians have the moments of the draws, weighted by their shares (K, N)."""
+    d = x.shape[1]
+    sizes = shares.sum(axis=1) + 1e-9
+    means = (shares @ x) / sizes[:, None]
+    factors = []
+    for share, size, mean in zip(shares, sizes, means, strict=True):
+        apart = x - mean
+        covariance = ((share * apart.T) @ apart + prior) / (size + PSEUDO * (d + 2))
+        # the lower factor of the inverse: Σ = J (R Rᵀ) J with J the reversal, so that (J R J)⁻¹ is lower
+        R = np.linalg.cholesky(covariance[::-1, ::-1])
+        factors.append(np.tril(np.linalg.inv(R)[::-1, ::-1].T))
+    return GaussianMixture(sizes, means, np.stack(factors))

@@ -1,0 +1,111 @@
+r"""How far a mixture is from the posterior: few true values, with the surrogate as a control variate.
+
+With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`. The surrogate's weights ŵ are free, so
+that both expectations under ŵ are known from thousands of draws, and the true values are needed only for the
+differences :math:`E_q[\log w - \log \hat w]` and :math:`E_q[w - \hat w]`, which are small where the surrogate is good.
+Where it says less than nothing, the plain averages of the true weights are used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from mgvbp.auto.mixtures.exploration import WIDER, log_proposal
+from mgvbp.auto.mixtures.surrogate import Surrogate
+from mgvbp.core.distance import Distance
+from mgvbp.core.linalg import Array
+from mgvbp.families.mixture import GaussianMixture
+
+FREE_DRAWS = 4000
+"""Draws under the surrogate; their share in the errors is counted."""
+HOPES = 1500
+"""Those of them that also show how much mass there may be beyond the fence, which takes longer."""
+
+
+class Expected(NamedTuple):
+    """What the surrogate says about a mixture, all that is needed once the true values are there."""
+
+    bound: float
+    bound_error: float
+    """Standard error."""
+    log_mass: float
+    """The logarithm of the surrogate's integral: half-way between what is within its fence and what it hopes for."""
+    mass_error: float
+    """Error of that: half the distance, and the relative standard error of the integral."""
+    log_weights: Array
+    """``log ŵ`` at the draws whose true values were asked for, (n,)."""
+
+    @property
+    def kl(self) -> float:
+        """The distance if the surrogate were the posterior."""
+        return self.log_mass - self.bound
+
+
+def expected(
+    surrogate: Surrogate, mixture: GaussianMixture, fresh: Array, rng: np.random.Generator
+) -> Expected:
+    """What the surrogate says about the mixture and its ``fresh`` draws (n, d)."""
+    x = mixture.sample(FREE_DRAWS, rng)
+    log_q, wider = mixture.log_density_at(x), mixture.widened(WIDER)
+    at_x = surrogate.cautious(x)
+    # the integral from draws that reach further out than the mixture, by both as one proposal
+    far = wider.sample(FREE_DRAWS, rng)
+    everywhere = np.concatenate([x, far])
+    terms = np.concatenate([at_x, surrogate.cautious(far)]) - log_proposal(mixture, everywhere)
+    log_mass = float(logsumexp(terms)) - math.log(len(terms))
+    spread = float(np.exp(terms - log_mass).std(ddof=1)) / math.sqrt(len(terms))
+    some = slice(FREE_DRAWS - HOPES // 2, FREE_DRAWS + HOPES // 2)  # of both kinds
+    hoped = surrogate.hopeful(everywhere[some]) - log_proposal(mixture, everywhere[some])
+    more = max(0.0, float(logsumexp(hoped) - logsumexp(terms[some])))
+    return Expected(
+        float((at_x - log_q).mean()),
+        float((at_x - log_q).std(ddof=1)) / math.sqrt(len(x)),
+        log_mass + 0.5 * more,
+        math.hypot(spread, 0.5 * more),
+        surrogate.cautious(fresh) - mixture.log_density_at(fresh),
+    )
+
+
+def measured(known: Expected, log_weights: Array) -> Distance:
+    """The distance, given the true ``log_weights`` (n,) at the fresh draws; −inf where the density is zero."""
+    n, told = len(log_weights), known.log_weights
+    if not np.isfinite(log_weights).all():
+        return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
+    errors = log_weights - told
+    plain = _plain(log_weights)
+    with np.errstate(over="ignore"):
+        change = np.exp(told - known.log_mass) * np.expm1(errors)
+    mass = 1.0 + float(change.mean())
+    misfit = 0.5 * float(errors.var(ddof=1))
+    if not (np.isfinite(change).all() and mass > 0.0 and errors.var() < log_weights.var()):
+        return plain._replace(misfit=misfit)
+    log_evidence = known.log_mass + math.log(mass)
+    evidence_se = math.hypot(float(change.std(ddof=1)) / mass / math.sqrt(n), known.mass_error)
+    bound = known.bound + float(errors.mean())
+    bound_se = math.hypot(float(errors.std(ddof=1)) / math.sqrt(n), known.bound_error)
+    # errors of both, which partly cancel: where the weights are near 1, so does ŵ(eʳ − 1) equal r
+    joint = float((change / mass - errors).std(ddof=1)) / math.sqrt(n)
+    kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
+    kl = max(log_evidence - bound, 0.0)
+    return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
+
+
+def _plain(log_weights: Array) -> Distance:
+    """The distance from the true weights alone."""
+    n = len(log_weights)
+    log_evidence = float(logsumexp(log_weights) - math.log(n))
+    w = np.exp(log_weights - log_evidence)
+    bound, root = float(log_weights.mean()), math.sqrt(n)
+    return Distance(
+        max(log_evidence - bound, 0.0),
+        float((w - log_weights).std(ddof=1)) / root,
+        bound,
+        float(log_weights.std(ddof=1)) / root,
+        log_evidence,
+        float(w.std(ddof=1)) / root,
+        0.0,
+    )

@@ -1,0 +1,432 @@
+"""The search for a mixture by ask and tell: a Gaussian first, then rounds of surrogate, mixture and new draws.
+
+A round ends with the true values at draws of its mixture, which no fit has seen, so that every mixture is measured
+before it is believed. Components are doubled once the surrogate is no longer what keeps the mixture from the posterior.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from mgvbp.auto.mixtures.ascent import ascended, clustered
+from mgvbp.auto.mixtures.distance import expected, measured
+from mgvbp.auto.mixtures.exploration import informative, walked
+from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, from_frame, to_frame
+from mgvbp.auto.mixtures.surrogate import Surrogate, fitted
+from mgvbp.auto.search import Search
+from mgvbp.core.checks import positive_integer, positive_number
+from mgvbp.core.distance import Distance
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
+from mgvbp.methods.optimizer import STREAM, Info
+from mgvbp.surfaces.process import usual
+
+MOST_PARAMETERS = 40
+"""Most parameters for which a mixture is tried: beyond that a surrogate takes more draws than it can hold."""
+MOST_COMPONENTS = 16
+"""Most Gaussians: twice as many lower the KL by a third or less and double the time."""
+ROUNDS = 6
+"""Rounds that the evaluations are meant for."""
+MOST_ROUNDS = 12
+"""Most rounds."""
+BATCHES = (20, 64)
+"""Fewest and most draws of each kind in a round."""
+EXTRA = 30
+"""The rounds may make as many evaluations as the Gaussian did, and this many times d + 2 at least."""
+PATIENCE = 3
+"""Rounds without a nearer mixture after which the search ends."""
+LOOSE = 0.2
+"""Tolerance of the Gaussian that a mixture starts from, in nats: it is a frame, not a result."""
+FAR = 1.0
+"""Standard deviation, in nats, of what a quadratic misses above which the best Gaussian is far from the posterior."""
+NEGLIGIBLE = 12.0
+"""Other optima whose bound is this many nats lower are left out."""
+APART = 1.0
+"""Optima are different if a mean differs by this many standard deviations."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The family of mixtures of Gaussians.
+
+    Parameters
+    ----------
+    components : int, optional
+        How many Gaussians; by default as many as it takes, and 16 at most.
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> def banana(theta):
+    ...     return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
+    >>> posterior = mgvbp.fit(banana, dim=2, family=mgvbp.Mixture())
+    >>> posterior.components > 1, posterior.kl < 0.05
+    (True, True)
+    """
+
+    components: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.components is not None:
+            positive_integer(self.components, "components")
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a search for a mixture is to reach."""
+
+    kl_tol: float = 0.05
+    """Nats from the posterior that are near enough."""
+    components: int | None = None
+    """How many Gaussians, if that is fixed."""
+    or_gaussian: bool = False
+    """Whether one Gaussian will do if it is near enough."""
+
+    def __post_init__(self) -> None:
+        positive_number(self.kl_tol, "kl_tol")
+
+
+class Best(NamedTuple):
+    """The approximation that a search would return now, and what is known about it."""
+
+    q: Gaussian | GaussianMixture
+    lower_bound: float
+    lower_bound_se: float
+    gap: float | None
+    gap_se: float | None
+    checks: tuple[Check, ...]
+    distance: Distance | None
+
+
+class MixtureSearch:
+    """An ask/tell run that ends with a mixture; batches differ in size.
+
+    Parameters
+    ----------
+    gaussian : Search
+        A search for a full Gaussian, not yet begun.
+    aim : Aim
+    max_evaluations : int, optional
+    """
+
+    def __init__(self, gaussian: Search, aim: Aim, max_evaluations: int | None = None) -> None:
+        self._search, self.aim = gaussian, aim
+        self.rules = gaussian.rules
+        self.state = MixtureState(gaussian.state.states[0].key, gaussian.state, max_evaluations)
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The approximation so far, or the Gaussian with its moments."""
+        state = self.state
+        if state.question is None or state.frame is None:
+            return state.starts.active.q
+        return from_frame(state.frame, state.question.mixture).moments
+
+    @property
+    def best(self) -> Best:
+        """The approximation that the search would return now."""
+        state, found = self.state, self.state.starts.best
+        tried = state.best
+        if tried is None or state.frame is None or tried.mixture.components == 1 and self._suffices(tried):
+            distance = tried.distance if tried else None
+            return Best(
+                found.q,
+                found.lower_bound,
+                found.lower_bound_se,
+                found.gap,
+                found.gap_se,
+                found.checks,
+                distance,
+            )
+        d = tried.distance
+        mixture = from_frame(state.frame, tried.mixture)
+        return Best(mixture, d.lower_bound, d.lower_bound_se, None, None, _checks(state, d), d)
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations so far."""
+        return self.state.spent
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the best approximation; −inf while nothing is known."""
+        return self.best.lower_bound
+
+    @property
+    def ending(self) -> Ending | None:
+        """Why the search ended; None while it goes on."""
+        return self.state.ending
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the search ended, in a sentence; empty while it goes on."""
+        return self.ending.sentence if self.ending else ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether fresh draws confirm the result."""
+        return self.ending is not None and self.ending.outcome in (Outcome.CERTIFIED, Outcome.CONFIRMED)
+
+    @property
+    def trying(self) -> bool:
+        """Whether some of the next draws lie far out, where the function may fail."""
+        return self.state.question is not None or self._inner.trying
+
+    def ask(self) -> Array:
+        """The draws to evaluate, (n, d); the same ones until `tell`."""
+        state = self.state
+        if state.question is None or state.frame is None:
+            return self._inner.ask()
+        frame = state.frame
+        return np.asarray(frame.mean + frame.family.from_frame(frame.factor, state.question.x))
+
+    def tell(self, values: ArrayLike, gradients: ArrayLike | None = None) -> Info:
+        """Take the values (n,) of the draws last asked for; decide what to draw next, or stop."""
+        theta = self.ask()
+        if self.state.question is None:
+            return self._told_gaussian(theta, values, gradients)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_density = self.rules._evaluated(theta, values, gradients)[0]
+        finite = np.isfinite(log_density)
+        state = self.state
+        phase = "mixture"
+        self.state = self._decided(_answered(state, np.where(finite, log_density, -np.inf)))
+        best = self.best
+        return Info(
+            lower_bound=best.lower_bound,
+            gap=math.inf if best.distance is None else best.distance.kl,
+            step_size=0.0,
+            dropped=0,
+            reductions=0,
+            noise=math.inf if best.distance is None else best.distance.kl_se,
+            radius=math.inf,
+            num_draws=len(theta),
+            phase=phase,
+        )
+
+    # --- the Gaussian -----------------------------------------------------------------------------
+
+    @property
+    def _inner(self) -> Search:
+        """The search by Gaussians, in the state that we keep for it."""
+        if self._search.state is not self.state.starts:
+            self._search.state = self.state.starts
+        return self._search
+
+    def _told_gaussian(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> Info:
+        inner, before = self._inner, self.state.starts.active
+        info = inner.tell(values, gradients)
+        now, places = inner.state.active, self.state.places
+        if before.surface is not None and now.visits != before.visits:  # an optimum is left for another
+            places = (*places, Place.of(before))
+        state = replace(self.state, starts=inner.state, places=places, spent=self.state.spent + len(theta))
+        ending = inner.ending
+        if ending is not None and (ending.outcome not in GOES_ON or inner.best.archive.noise > 0.0):
+            noisy = inner.best.archive.noise > 0.0 and ending.outcome in GOES_ON
+            state = replace(state, ending=Ending.of(Outcome.NOISY) if noisy else ending)
+        elif ending is not None or (self.aim.or_gaussian and _far(inner)):
+            state = self._decided(self._framed(state))
+        self.state = state
+        return info
+
+    def _framed(self, state: MixtureState) -> MixtureState:
+        """Begin the rounds: the frame, the anchor and all draws in it."""
+        found = state.starts.best
+        others = [Place.of(other) for other in state.starts.states if other is not found]
+        places = [Place.of(found)]
+        for place in sorted([*others, *state.places], key=lambda place: -place.lower_bound):
+            near = any(
+                np.abs((place.gaussian.mean - known.gaussian.mean) / known.gaussian.std).max() < APART
+                for known in places
+            )
+            if place.lower_bound > found.lower_bound - NEGLIGIBLE and not near:
+                places.append(place)
+        bounds = np.array([place.lower_bound for place in places])
+        single = [GaussianMixture.of(place.gaussian) for place in places]
+        together = GaussianMixture(
+            np.exp(bounds - bounds.max()),
+            np.concatenate([one.means for one in single]),
+            np.concatenate([one.factors for one in single]),
+        )
+        frame = together.moments
+        theta = np.concatenate([place.theta for place in places])
+        values = np.concatenate([place.values for place in places])
+        spent = state.spent
+        extra = max(spent, EXTRA * (frame.dim + 2))
+        return replace(
+            state,
+            frame=frame,
+            anchor=to_frame(frame, together),
+            x=frame.family.to_frame(frame.factor, theta - frame.mean),
+            values=values - _log_volume(frame),
+            numbers=usual(frame.dim),
+            most=spent + extra if state.most is None else state.most,
+            batch=int(np.clip(extra // (2 * ROUNDS), *BATCHES)),
+        )
+
+    # --- rounds -----------------------------------------------------------------------------------
+
+    def _suffices(self, tried: Tried) -> bool:
+        """Whether one Gaussian is near enough."""
+        return self.aim.or_gaussian and tried.distance.kl <= self.aim.kl_tol
+
+    def _decided(self, state: MixtureState) -> MixtureState:
+        """End the search, or begin another round."""
+        ending = self._ended(state)
+        return replace(state, ending=ending, question=None) if ending else self._next(state)
+
+    def _ended(self, state: MixtureState) -> Ending | None:
+        tried, best = state.tried, state.best
+        if best is None:
+            if state.room >= 2 * BATCHES[0]:
+                return None
+            return Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
+        first = len(tried) == 1 and self.aim.or_gaussian
+        if first and best.distance.kl <= self.aim.kl_tol and state.starts.ending is not None:
+            return state.starts.ending
+        near = best.distance.kl <= 0.5 * self.aim.kl_tol and best.distance.kl_se <= 0.5 * self.aim.kl_tol
+        last = tried[-1]
+        full = (
+            last.mixture.components >= self._most_components
+            and last.mixture is best.mixture
+            and _confirmed(last.distance)
+        )
+        bounds = [t.distance.lower_bound for t in tried]
+        gained = max(bounds[-PATIENCE:]) - max(bounds[:-PATIENCE], default=-math.inf)
+        stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
+        if near or full or (stuck and _confirmed(best.distance)):
+            return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
+        if state.room < 2 * BATCHES[0] or len(tried) >= MOST_ROUNDS:
+            if best.distance.kl_se < max(self.aim.kl_tol, 0.5 * best.distance.kl):
+                return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
+            return Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
+        return None
+
+    @property
+    def _most_components(self) -> int:
+        return self.aim.components or MOST_COMPONENTS
+
+    def _next(self, state: MixtureState) -> MixtureState:
+        """Fit the surrogate and the mixture, and ask for draws."""
+        assert state.anchor is not None and state.x is not None
+        assert state.values is not None and state.numbers is not None
+        rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
+        last = state.tried[-1].mixture if state.tried else state.anchor
+        surrogate = fitted(state.anchor, last, state.x, state.values, state.numbers, rng)
+        mixture = self._fitted(state, surrogate, last, rng)
+        n = min(state.batch, int(state.room) // 2) if state.room < math.inf else state.batch
+        fresh = mixture.sample(n, rng)
+        known = expected(surrogate, mixture, fresh, rng)
+        x = np.concatenate([fresh, informative(surrogate, mixture, n, rng)])
+        return replace(state, numbers=surrogate.process.numbers, question=Question(mixture, x, known))
+
+    def _fitted(
+        self, state: MixtureState, surrogate: Surrogate, last: GaussianMixture, rng: np.random.Generator
+    ) -> GaussianMixture:
+        """The best mixture on the surrogate, of those with the numbers of Gaussians that are tried."""
+        if not state.tried and self.aim.or_gaussian and last.components == 1:
+            return last  # is the Gaussian near enough?
+        best = ascended(last, surrogate, rng) if state.tried or self._most_components == 1 else None
+        nearest = math.inf if best is None else _kl(surrogate, best, rng)
+        draws: Array | None = None
+        for components in self._sizes(state):
+            if nearest < GOAL * self.aim.kl_tol:
+                break
+            draws = walked(surrogate, last, rng) if draws is None else draws
+            candidate = ascended(clustered(draws, components, rng), surrogate, rng)
+            kl = _kl(surrogate, candidate, rng)
+            if best is None or kl < nearest - SLACK * self.aim.kl_tol or components == self.aim.components:
+                best, nearest = candidate, kl
+        assert best is not None
+        return best
+
+    def _sizes(self, state: MixtureState) -> list[int]:
+        """Numbers of Gaussians to try in the next round."""
+        if self.aim.components is not None:
+            return (
+                []
+                if state.tried and state.tried[-1].mixture.components == self.aim.components
+                else [self.aim.components]
+            )
+        if not state.tried or state.tried[-1].mixture.components == 1:
+            return [1, 2, 4] if not state.tried else [2, 4]
+        last = state.tried[-1]
+        if last.distance.misfit > max(0.5 * self.aim.kl_tol, 0.5 * last.distance.kl):
+            return [max(4, last.mixture.components)]  # the surrogate has changed: begin afresh too
+        return [min(2 * last.mixture.components, MOST_COMPONENTS)]
+
+
+GOAL = 0.4
+"""A mixture that is this share of ``kl_tol`` from the surrogate is good enough."""
+SLACK = 0.1
+"""More Gaussians must bring the mixture nearer by this share of ``kl_tol``."""
+JUDGED = 2000
+"""Draws under the surrogate by which mixtures are compared."""
+GOES_ON = {Outcome.CERTIFIED, Outcome.MAX_EVALUATIONS, Outcome.UNSETTLED, Outcome.NO_REGION}
+"""Ends of a search by Gaussians from which mixtures can go on."""
+
+
+def _kl(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:
+    """How far a mixture is from the surrogate, in nats."""
+    x = mixture.sample(JUDGED, rng)
+    h = surrogate.cautious(x) - mixture.log_density_at(x)
+    return float(logsumexp(h) - math.log(len(h)) - h.mean())
+
+
+def _answered(state: MixtureState, log_density: Array) -> MixtureState:
+    """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
+    question, frame = state.question, state.frame
+    assert question is not None and frame is not None and state.x is not None and state.values is not None
+    values = log_density - _log_volume(frame)
+    n = len(question.known.log_weights)
+    log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
+    distance = measured(question.known, log_weights)
+    return replace(
+        state,
+        question=None,
+        x=np.concatenate([state.x, question.x]),
+        values=np.concatenate([state.values, values]),
+        tried=(*state.tried, Tried(question.mixture, distance)),
+        spent=state.spent + len(values),
+    )
+
+
+def _log_volume(frame: Gaussian) -> float:
+    """Log density of θ less that of its place in the frame."""
+    return float(np.log(frame.family.diagonal(frame.factor)).sum())
+
+
+def _confirmed(distance: Distance) -> bool:
+    """Whether the surrogate knew all but a small part of the distance."""
+    return distance.misfit < 0.25 * max(distance.kl, 0.02)
+
+
+def _far(search: Search) -> bool:
+    """Whether the best Gaussian is nearly found and clearly not the posterior."""
+    if not search.state.chosen:
+        return False
+    state = search.state.active
+    surface = state.surface
+    known = surface is not None and not surface.poor and not surface.clipped and state.far is None
+    return bool(known and surface is not None and surface.rest > FAR and state.gap < LOOSE)
+
+
+def _checks(state: MixtureState, distance: Distance) -> tuple[Check, ...]:
+    """What tried to refute the mixture."""
+    rounds = len(state.tried)
+    return (
+        Check(
+            "its own fresh draws",
+            True,
+            f"{distance.kl:.3f} nats from the posterior (se {distance.kl_se:.3f})",
+        ),
+        Check("draws where the surrogate was least sure", True, f"{rounds} rounds"),
+    )

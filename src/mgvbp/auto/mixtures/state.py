@@ -1,0 +1,119 @@
+"""The state of a search for a mixture: an immutable record of all that the search needs to go on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mgvbp.auto.mixtures.distance import Expected
+from mgvbp.auto.search import Starts
+from mgvbp.auto.state import SearchState
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
+
+
+class Place(NamedTuple):
+    """A Gaussian that the search was at, with its lower bound and the draws around it."""
+
+    gaussian: Gaussian
+    lower_bound: float
+    theta: Array
+    values: Array
+
+    @classmethod
+    def of(cls, state: SearchState) -> Place:
+        """Where a search by Gaussians stands."""
+        return cls(state.q, state.lower_bound, state.archive.theta, state.archive.values)
+
+
+class Tried(NamedTuple):
+    """A mixture, in the frame, and how far it is from the posterior."""
+
+    mixture: GaussianMixture
+    distance: Distance
+
+
+class Question(NamedTuple):
+    """Draws that were asked for, in the frame: first those of ``mixture``, then those that inform."""
+
+    mixture: GaussianMixture
+    x: Array
+    known: Expected
+    """What the surrogate says about the draws of the mixture."""
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureState:
+    """A search by Gaussians, and from its end on the rounds of mixtures."""
+
+    key: tuple[int, ...]
+    starts: Starts
+    """The search by Gaussians."""
+    most: int | None
+    """Most evaluations in all; None if the user set no limit."""
+    places: tuple[Place, ...] = ()
+    """Other optima that the search by Gaussians has left."""
+    frame: Gaussian | None = None
+    """The Gaussian in whose frame the rounds work; None before the first."""
+    anchor: GaussianMixture | None = None
+    """The Gaussians that were found, in the frame."""
+    x: Array | None = None
+    """All draws, in the frame, (N, d)."""
+    values: Array | None = None
+    """The log density of these in the frame, (N,)."""
+    numbers: Array | None = None
+    """The numbers of the last process."""
+    question: Question | None = None
+    """What is asked for now."""
+    tried: tuple[Tried, ...] = ()
+    """The mixtures of all rounds."""
+    batch: int = 0
+    """Draws of each kind in a round."""
+    spent: int = 0
+    ending: Ending | None = None
+
+    @property
+    def best(self) -> Tried | None:
+        """The mixture of the largest lower bound, less its error; its distance is that from the newest evidence."""
+        if not self.tried:
+            return None
+        best = max(self.tried, key=lambda t: t.distance.lower_bound - t.distance.lower_bound_se)
+        newest = self.tried[-1].distance
+        if best is self.tried[-1] or not math.isfinite(newest.log_evidence):
+            return best
+        mine = best.distance
+        return best._replace(
+            distance=mine._replace(
+                kl=max(newest.log_evidence - mine.lower_bound, 0.0),
+                kl_se=math.hypot(newest.log_evidence_se, mine.lower_bound_se),
+                log_evidence=newest.log_evidence,
+                log_evidence_se=newest.log_evidence_se,
+            )
+        )
+
+    @property
+    def room(self) -> float:
+        """Evaluations that are left."""
+        return math.inf if self.most is None else self.most - self.spent
+
+
+def to_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
+    """A mixture of θ as one of ``ε = Lᵀ(θ − μ)``."""
+    inverse = frame.family.solve(frame.factor, np.eye(frame.dim)).T  # L⁻¹
+    factors = np.tril(np.stack([inverse @ L for L in mixture.factors]))
+    return GaussianMixture(
+        mixture.weights, frame.family.to_frame(frame.factor, mixture.means - frame.mean), factors
+    )
+
+
+def from_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
+    """A mixture of ε as one of ``θ = μ + L⁻ᵀ ε``."""
+    factors = np.tril(np.stack([frame.factor @ L for L in mixture.factors]))
+    return GaussianMixture(
+        mixture.weights, frame.mean + frame.family.from_frame(frame.factor, mixture.means), factors
+    )

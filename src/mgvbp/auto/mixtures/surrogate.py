@@ -1,0 +1,154 @@
+r"""A surrogate of the log density: the anchor plus a Gaussian process through what it misses, fenced in.
+
+All is in the frame of the anchor. Its log density is the mean of the process, so that the surrogate's tails are those
+of the best Gaussian. Where the process is uncertain its mean may rise by any number of nats, and a mixture would run
+there. The *fence* takes half the variance off where that is more than it is among the draws. The variance is the one
+given some draws that span the others (pivoted Cholesky decomposition), which is never too small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from mgvbp.core.linalg import Array
+from mgvbp.families.mixture import GaussianMixture
+from mgvbp.surfaces.process import NUGGET, Process, learned
+
+MOST_POINTS = 1000
+"""Most draws that a surrogate is fitted to, those of the highest density under the mixture or the anchor: the time
+grows with the cube, and half as many double the KL on hierarchies with ten parameters."""
+SPANNING = 200
+"""Most draws that the fence is computed from."""
+TOLERATED = 1.0
+"""Variance, in nats², up to which a surrogate is believed as it is ..."""
+WITHIN = 0.95
+"""... or the variance that this share of the draws that matter do not exceed, if that is more: they are within the
+fence."""
+MOST_VARIANCE = 8.0
+"""Variance, in nats², beyond which a place is no more attractive: it would be looked at for its own sake."""
+FARTHEST = 1e-4
+"""Share of a Gaussian's mass that lies further from its mean than what matters ..."""
+MARGIN = 3.0
+"""... and nats beyond that down to which values matter."""
+EXACT = 1e-4
+"""Variance of a value that matters, in nats²: it lets the process pass a hundredth of a nat beside it."""
+DEPTH = 0.3
+"""Values below those that matter are raised to this share below them: how low they are says nothing."""
+
+
+def reach(dim: int) -> float:
+    """Nats below the highest value down to which a value matters: nearly all the mass of a Gaussian is above."""
+    return float(gammaincinv(0.5 * dim, 1.0 - FARTHEST)) + MARGIN
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """A log density in the frame that costs no query."""
+
+    anchor: GaussianMixture
+    process: Process
+    spanning: Array
+    """The draws that the fence is computed from, (r, d)."""
+    inverse: Array
+    """The inverse of the kernel's matrix at these, (r, r)."""
+    tolerated: float
+    """The variance, in nats², up to which the surrogate is believed as it is."""
+
+    def predict(self, x: Array) -> Array:
+        """The expected log density at each row, (M, d) -> (M,), without the fence."""
+        return self.process.predict(x) + self.anchor.log_density_at(x)
+
+    def cautious(self, x: Array) -> Array:
+        """The log density within the fence at each row, (M, d) -> (M,)."""
+        return self.predict(x) - self._penalty(self.variance(x))[0]
+
+    def variance(self, x: Array) -> Array:
+        """The variance of the process at each row given the spanning draws alone, (M, d) -> (M,)."""
+        k = self.process.kernel(x, self.spanning)
+        return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", k @ self.inverse, k))
+
+    def hopeful(self, x: Array) -> Array:
+        """The logarithm of the expected density, ``m + s²/2`` of the process, at each row, (M, d) -> (M,)."""
+        return self.predict(x) + 0.5 * np.minimum(self.process.uncertain(x), MOST_VARIANCE)
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """The log density within the fence (M,) and its gradient (M, d)."""
+        p = self.process
+        value, gradient = p.with_gradient(x)
+        log_anchor, grad_anchor = self.anchor.with_gradient(x)
+        solved = p.kernel(x, self.spanning) @ self.inverse
+        explained, grad_explained = p.weighted(x, self.spanning, solved)
+        penalty, slope = self._penalty(p.variances(x) - explained)
+        radius = 1.0 + p.bend * np.einsum("md,md->m", x, x)
+        grad_variance = (4.0 * p.scale * p.bend * radius)[:, None] * x - 2.0 * grad_explained
+        return value + log_anchor - penalty, gradient + grad_anchor - slope[:, None] * grad_variance
+
+    def _penalty(self, variance: Array) -> tuple[Array, Array]:
+        """``½v²/(v + 1)`` and its derivative, where v is the variance beyond what is tolerated."""
+        v = np.maximum(variance - self.tolerated, 0.0)
+        return 0.5 * v * v / (v + 1.0), 0.5 * v * (v + 2.0) / (v + 1.0) ** 2
+
+
+def fitted(
+    anchor: GaussianMixture,
+    mixture: GaussianMixture,
+    x: Array,
+    values: Array,
+    numbers: Array,
+    rng: np.random.Generator,
+) -> Surrogate:
+    """The surrogate through the ``values`` (N,) of the log density at ``x`` (N, d).
+
+    ``mixture`` is the approximation so far, and ``numbers`` are those of the last process, from which it goes on.
+    """
+    log_anchor = anchor.log_density_at(x)
+    response, noise = _believable(values, log_anchor, reach(anchor.dim))
+    if len(x) > MOST_POINTS:
+        order = np.argsort(-np.maximum(mixture.log_density_at(x), log_anchor - 1.0), kind="stable")
+        some = order[:MOST_POINTS]
+        x, response, noise = x[some], response[some], noise[some]
+    process = learned(x, response, noise, numbers, rng)
+    known = x[noise == EXACT]
+    spanning = known[_pivots(process, known)]
+    K = process.kernel(spanning, spanning)
+    K.flat[:: len(K) + 1] *= 1.0 + NUGGET
+    K.flat[:: len(K) + 1] += EXACT
+    surrogate = Surrogate(anchor, process, spanning, np.linalg.inv(K), 0.0)
+    usual = float(np.quantile(surrogate.variance(known), WITHIN))
+    return replace(surrogate, tolerated=max(TOLERATED, usual))
+
+
+def _believable(values: Array, log_anchor: Array, depth: float) -> tuple[Array, Array]:
+    """What the anchor misses at each draw (N,), and the variance with which it is believed (N,).
+
+    Where the density is so low that it does not matter, it should stay so, and more is not asked: values far below
+    the anchor are raised, and values far above the anchor, where that is lower still, are set to the anchor's.
+    """
+    missed = values - log_anchor
+    matters = values > values.max() - depth
+    usual = float(np.median(missed[matters]))
+    below = np.minimum(np.maximum((usual - depth) - missed, 0.0), 50.0)
+    response = np.where(below > 0.0, usual - depth - np.minimum(below, DEPTH * depth), missed)
+    noise = np.where(below > 0.0, np.square(0.5 + 0.1 * below), EXACT)
+    heavy = ~matters & (response > usual)
+    return np.where(heavy, usual, response), np.where(heavy, 1.0, noise)
+
+
+def _pivots(process: Process, points: Array) -> list[int]:
+    """Which of the points (N, d) explain most of the kernel, one after the other."""
+    left = process.variances(points)
+    most = min(SPANNING, len(points))
+    columns, found = np.zeros((len(points), most)), list[int]()
+    for i in range(most):
+        j = int(np.argmax(left))
+        if left[j] < 10.0 * EXACT:
+            break
+        column = process.kernel(points, points[[j]])[:, 0] - columns[:, :i] @ columns[j, :i]
+        columns[:, i] = column / np.sqrt(left[j])
+        left = np.maximum(left - columns[:, i] ** 2, 0.0)
+        left[j] = 0.0
+        found.append(j)
+    return found
