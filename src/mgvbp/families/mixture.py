@@ -67,7 +67,7 @@ class GaussianMixture:
     @property
     def dim(self) -> int:
         """The number of parameters d."""
-        return self.means.shape[1]
+        return int(self.means.shape[1])
 
     @property
     def components(self) -> int:
@@ -171,7 +171,7 @@ class GaussianMixture:
                 np.einsum("k,kpd->pd", self.weights, ndtr((middle - self.means[:, None]) / sds[:, None])) < p
             )
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return 0.5 * (low + high)
+        return np.asarray(0.5 * (low + high))
 
     def _terms(self, theta: Array) -> tuple[Array, list[Array]]:
         """``log w_k N_k(θ)``, (K, S), and the draws in the frame of each Gaussian, K times (S, d)."""

@@ -122,6 +122,7 @@ class TransformedMarginal(Marginal):
 
     def __init__(self, q: Gaussian, parameters: Parameters, name: str) -> None:
         super().__init__(q, parameters, name)
+        self._gaussian = q
         self._transform, self._where = parameters.transforms[name], parameters.slices[name]
 
     @property
@@ -137,12 +138,14 @@ class TransformedMarginal(Marginal):
     @cached_property
     def _normal(self) -> tuple[Array, Array]:
         """Means and standard deviations of the unconstrained numbers."""
-        return self._q.mean[self._where], self._q.std[self._where]
+        return self._gaussian.mean[self._where], self._gaussian.std[self._where]
 
     @cached_property
     def _joint(self) -> Gaussian:
         """The distribution of the unconstrained numbers."""
-        return Gaussian(self._normal[0], variance=self._q.covariance_of(range(self._q.dim)[self._where]))
+        return Gaussian(
+            self._normal[0], variance=self._gaussian.covariance_of(range(self._q.dim)[self._where])
+        )
 
     @cached_property
     def _draws(self) -> Array:
@@ -292,6 +295,7 @@ def marginal(q: Gaussian | GaussianMixture, parameters: NamedParameters, name: s
     if known is not None and known[1]:
         return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:
-        of = MixtureMarginal if isinstance(q, GaussianMixture) else TransformedMarginal
-        return of(q, parameters, name)
+        if isinstance(q, GaussianMixture):
+            return MixtureMarginal(q, parameters, name)
+        return TransformedMarginal(q, parameters, name)
     return Marginal(q, parameters, name)

@@ -40,8 +40,8 @@ MIXTURE = ("weights", "means", "factors")
 class Posterior(Gaussian):
     """An approximation of a posterior, a Gaussian or a mixture of them; it can serve as the prior of the next fit.
 
-    Of a mixture, ``mean``, ``covariance``, ``std``, ``precision`` and ``factor`` are those of the Gaussian with the same
-    moments; `sample`, `log_density`, marginals, quantiles and plots are those of the mixture itself.
+    Of a mixture, ``mean``, ``covariance``, ``std``, ``precision`` and ``factor`` are those of the Gaussian with the
+    same moments; `sample`, `log_density`, marginals, quantiles and plots are those of the mixture itself.
 
     Attributes
     ----------

@@ -286,8 +286,8 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     def log_density(theta: Array) -> Array:
         return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
 
-    mixture = outcome.best if isinstance(outcome.best, GaussianMixture) else None
-    q = outcome.best if mixture is None else mixture.moments
+    best = outcome.best
+    mixture, q = (best, best.moments) if isinstance(best, GaussianMixture) else (None, best)
     return Posterior(
         q.mean,
         q.factor,

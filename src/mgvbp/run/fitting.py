@@ -183,9 +183,10 @@ def fit(
         method = Auto(LOOSE if loose else Auto.tol) if tol is None else Auto(tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
+    structure = family if isinstance(family, Family) or not _is_mixture(family) else "full"
     settings = Settings(
         method=method,
-        family=resolve_family("full" if _is_mixture(family) else family, problem.dim, problem.labels),
+        family=resolve_family(structure, problem.dim, problem.labels),
         estimator=estimator,
         draws=draws,
         num_draws=num_draws,

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from mgvbp.core.linalg import Array
 from mgvbp.auto.mixtures.surrogate import Surrogate
+from mgvbp.core.linalg import Array
 from mgvbp.estimators.draws import sobol
 from mgvbp.families.mixture import GaussianMixture
 

@@ -135,7 +135,7 @@ class MixtureSearch:
         """The approximation that the search would return now."""
         state, found = self.state, self.state.starts.best
         tried = state.best
-        if tried is None or state.frame is None or tried.mixture.components == 1 and self._suffices(tried):
+        if tried is None or state.frame is None or (tried.mixture.components == 1 and self._suffices(tried)):
             distance = tried.distance if tried else None
             return Best(
                 found.q,

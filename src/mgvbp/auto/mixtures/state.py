@@ -11,6 +11,7 @@ import numpy as np
 from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import SearchState
+from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending
 from mgvbp.families.gaussian import Gaussian

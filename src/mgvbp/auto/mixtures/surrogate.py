@@ -116,7 +116,7 @@ def fitted(
     K = process.kernel(spanning, spanning)
     K.flat[:: len(K) + 1] *= 1.0 + NUGGET
     K.flat[:: len(K) + 1] += EXACT
-    surrogate = Surrogate(anchor, process, spanning, np.linalg.inv(K), 0.0)
+    surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=max(TOLERATED, usual))
 
