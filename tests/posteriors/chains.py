@@ -1,0 +1,140 @@
+"""Long NUTS chains on JAX, many at once, in a frame that all of them adapt together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.base import Target, jax_backend
+
+CHAINS = 64
+ROUND = 50
+"""Steps of every chain between two looks at all of them."""
+ACCEPTANCE = 0.9
+DOUBLINGS = 8
+
+
+class Frame(NamedTuple):
+    """``θ = centre + factor z``: the chains move in z."""
+
+    centre: np.ndarray
+    factor: np.ndarray
+
+
+class Draws(NamedTuple):
+    """Draws (C, n, d) of C chains, their log densities (C, n), and how many steps diverged."""
+
+    theta: np.ndarray
+    values: np.ndarray
+    divergent: int
+
+
+class Machine(NamedTuple):
+    """A target compiled."""
+
+    values: Callable[[np.ndarray], np.ndarray]
+    """(S, d) -> (S,)"""
+    walk: Callable[..., tuple[Any, ...]]
+    """``walk(key, θ (C, d), centre, factor, step size) -> draws, values, acceptances, divergences``"""
+
+
+def compiled(target: Target) -> Machine:
+    """The log density of many points, and one round of NUTS for ``CHAINS`` chains."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.mcmc import nuts
+
+    jax.config.update("jax_enable_x64", True)
+    xp = jax_backend()
+    kernel = nuts.build_kernel()
+
+    @jax.jit
+    def values(theta: Any) -> Any:
+        return target.density(theta, xp)
+
+    def in_chunks(theta: np.ndarray) -> np.ndarray:
+        size = 4096
+        padded = np.concatenate([theta, np.repeat(theta[-1:], -len(theta) % size, axis=0)])
+        parts = [np.asarray(values(part)) for part in padded.reshape(-1, size, theta.shape[1])]
+        found = np.concatenate(parts)[: len(theta)]
+        return np.where(np.isnan(found), -np.inf, found)
+
+    @jax.jit
+    def walk(key: Any, theta: Any, centre: Any, factor: Any, step_size: Any) -> Any:
+        def log_density(z: Any) -> Any:
+            value = target.density((centre + factor @ z)[None], xp)[0]
+            return jnp.where(jnp.isnan(value), -jnp.inf, value)
+
+        one = jnp.ones(theta.shape[1])
+
+        def step(key: Any, state: Any) -> Any:
+            return kernel(key, state, log_density, step_size, one, DOUBLINGS)
+
+        def steps(states: Any, key: Any) -> Any:
+            states, info = jax.vmap(step)(jax.random.split(key, len(theta)), states)
+            return states, (states.position, states.logdensity, info.acceptance_rate, info.is_divergent)
+
+        start = jax.scipy.linalg.solve_triangular(factor, (theta - centre).T, lower=True).T
+        states = jax.vmap(lambda z: nuts.init(z, log_density))(start)
+        _, (z, found, accepted, divergent) = jax.lax.scan(steps, states, jax.random.split(key, ROUND))
+        return centre + z @ factor.T, found, accepted.mean(), divergent.sum()
+
+    return Machine(in_chunks, walk)
+
+
+def frame_of(theta: np.ndarray) -> Frame:
+    """The mean and the factor of the covariance of draws (n, d), with a ridge that keeps it regular."""
+    sd = theta.std(axis=0) + 1e-300
+    correlation = np.atleast_2d(np.corrcoef(theta.T))
+    ridge = 0.02
+    factor = np.linalg.cholesky((1.0 - ridge) * correlation + ridge * np.eye(len(sd)))
+    return Frame(theta.mean(axis=0), sd[:, None] * factor)
+
+
+class Walker:
+    """Chains with a frame and a step size; ``rounds`` moves them on."""
+
+    def __init__(self, machine: Machine, start: np.ndarray, frame: Frame, seed: int) -> None:
+        self.machine, self.theta, self.frame = machine, start, frame
+        self.step_size, self.seed = 0.3, seed
+
+    def round(self) -> tuple[np.ndarray, np.ndarray, float, int]:
+        """Draws (C, ROUND, d), log densities (C, ROUND), mean acceptance and divergences."""
+        import jax
+
+        self.seed += 1
+        found = self.machine.walk(jax.random.PRNGKey(self.seed), self.theta, *self.frame, self.step_size)
+        theta, values, accepted, divergent = (np.asarray(part) for part in found)
+        self.theta = theta[-1]
+        return theta.swapaxes(0, 1), values.T, float(accepted), int(divergent)
+
+    def adapt(self, rounds: int) -> None:
+        """Warm up: after each round a new frame and step size from all chains together."""
+        for _ in range(rounds):
+            theta, values, accepted, _ = self.round()
+            self.step_size = float(np.clip(self.step_size * np.exp(2.0 * (accepted - ACCEPTANCE)), 1e-4, 1.2))
+            self.theta = revived(self.theta, values[:, -1])
+            self.frame = frame_of(theta[:, ROUND // 2 :].reshape(-1, theta.shape[2]))
+
+    def draws(self, rounds: int) -> Draws:
+        parts = [self.round() for _ in range(rounds)]
+        return Draws(
+            np.concatenate([part[0] for part in parts], axis=1),
+            np.concatenate([part[1] for part in parts], axis=1),
+            sum(part[3] for part in parts),
+        )
+
+
+LOST = 20.0
+"""During warm-up a chain this many nats below the median one moves to the place of a random other."""
+
+
+def revived(theta: np.ndarray, values: np.ndarray) -> np.ndarray:
+    lost = ~(values > np.median(values) - LOST - theta.shape[1])
+    if not lost.any() or lost.all():
+        return theta
+    moved = theta.copy()
+    moved[lost] = theta[~lost][np.arange(lost.sum()) % (~lost).sum()]
+    return moved
