@@ -234,6 +234,13 @@ def entry(target: Target) -> dict[str, Any]:
     return result | {"checks": checks}
 
 
+def forget() -> None:
+    """Drop what JAX compiled for a target."""
+    import jax
+
+    jax.clear_caches()
+
+
 def wanted(max_dim: int) -> dict[str, Target]:
     """This package's targets, the held-out ones, then the rest of the zoo: proper ones with d ≤ ``max_dim``."""
     every = {**TARGETS, **HELD_OUT, **zoo.TARGETS}
@@ -263,6 +270,7 @@ def main() -> None:
         if name in load() and not arguments.force:
             continue
         found = entry(everything[name])
+        forget()
         save(load() | {name: found})
         checks = found["checks"]
         print(
