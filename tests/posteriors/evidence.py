@@ -12,8 +12,8 @@ DEGREES = 8.0
 """Degrees of freedom of the components: heavier tails than a normal's keep the weights bounded."""
 SIZES = (1, 4, 12, 30)
 """Numbers of components that are tried; the held-out log density decides."""
-FITTED = 12_000
-"""Draws that the mixture is fitted to."""
+USED = 16_000
+"""Draws at most that the mixture is fitted to (three quarters) and judged by (the rest)."""
 
 
 class Estimate(NamedTuple):
@@ -56,12 +56,12 @@ def fitted(theta: np.ndarray, rng: np.random.Generator) -> Proposal:
     from sklearn.mixture import GaussianMixture
 
     centre, sd = theta.mean(axis=0), theta.std(axis=0)
-    chosen = rng.permutation(len(theta))[: FITTED + 4000]
-    z = (theta[chosen] - centre) / sd
+    z = (theta[rng.permutation(len(theta))[:USED]] - centre) / sd
+    train, held = np.split(z, [3 * len(z) // 4])
     best, score = None, -np.inf
     for size in SIZES:
-        model = GaussianMixture(size, reg_covar=1e-5, max_iter=60, tol=3e-3, random_state=1).fit(z[:FITTED])
-        now = model.score(z[FITTED:])
+        model = GaussianMixture(size, reg_covar=1e-5, max_iter=60, tol=3e-3, random_state=1).fit(train)
+        now = model.score(held)
         if now < score + 0.005:
             break
         best, score = model, now

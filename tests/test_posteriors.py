@@ -1,0 +1,154 @@
+"""The posteriors that mixtures are judged by are sound, and what is stored of them is right."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import zoo
+from common import case
+from posteriors import HELD_OUT, TARGETS, references
+from posteriors.closed_forms import EXACT
+from posteriors.evidence import bridge, fitted, importance
+from posteriors.hierarchies import MEANS_PRIOR, MEANS_SE, MEANS_Y
+from posteriors.make_reference import LARGEST_SE, wanted
+from posteriors.quadrature import quadrature
+from posteriors.chains import Frame
+from posteriors.symmetries import SWAPS, VIA
+from zoo.base import jax_backend
+from zoo.targets_hierarchical import SCHOOLS_EFFECT, SCHOOLS_SE
+
+OWN = {name: target for name, target in {**TARGETS, **HELD_OUT}.items() if name not in zoo.TARGETS}
+EVERY = {**zoo.TARGETS, **OWN}
+
+
+def points(target, num=5):
+    return 0.4 * np.random.default_rng(3).standard_normal((num, target.dim))
+
+
+def test_the_set_is_large_and_small_in_dimension():
+    dims = [target.dim for target in TARGETS.values()]
+    assert len(dims) >= 30
+    assert min(dims) == 1
+    assert max(dims) <= 15
+    assert not set(HELD_OUT) & set(TARGETS)
+
+
+def test_both_backends_compute_the_same_density_row_by_row():
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        for name, target in OWN.items():
+            with case(name):
+                theta = points(target)
+                values = target.log_density(theta)
+                assert values.shape == (5,)
+                np.testing.assert_allclose(target.log_density(theta[2:3]), values[2:3], rtol=1e-10)
+                compiled = jax.jit(lambda theta, density=target.density: density(theta, jax_backend()))
+                np.testing.assert_allclose(compiled(theta), values, rtol=1e-9)
+
+
+def test_extreme_parameters_give_no_plus_infinity():
+    for name, target in OWN.items():
+        with case(name):
+            signs = np.sign(np.random.default_rng(2).standard_normal((20, target.dim)))
+            values = target.log_density(50.0 * signs)
+            assert not (values == np.inf).any()
+
+
+def test_every_target_has_a_reference_without_doubts():
+    known = references()
+    for name, target in wanted(20).items():
+        with case(name):
+            entry = known[name]
+            assert entry.dim == target.dim
+            assert entry.log_evidence_se <= LARGEST_SE
+            assert entry.checks["notes"] == []
+            assert entry.mean.shape == entry.sd.shape == entry.mean_se.shape == (target.dim,)
+            assert entry.quantiles.shape == entry.quantiles_se.shape == (3, target.dim)
+            assert (np.diff(entry.quantiles, axis=0) > 0).all()
+            assert (entry.mean_se < 0.03 * entry.sd).all()
+
+
+def test_stored_bridges_agree_with_quadrature():
+    """Within four standard errors, and over all of them with the spread that the errors promise."""
+    z = []
+    for name, entry in references().items():
+        if entry.method == "quadrature":
+            value, se = entry.checks["bridge"]
+            z.append((value - entry.log_evidence) / np.hypot(se, entry.log_evidence_se))
+            assert abs(z[-1]) < 4.0, name
+    assert len(z) >= 8
+    assert np.sqrt(np.mean(np.square(z))) < 2.0
+
+
+@pytest.mark.parametrize("name", ["rosenbrock_4", "three_modes_5", "sinh_arcsinh_6"])
+def test_bridge_and_importance_find_evidence_that_is_known(name):
+    exact, rng = EXACT[name](), np.random.default_rng(5)
+    proposal = fitted(exact.draw(rng, 3000), rng)
+    theta, chains = proposal.sample(rng, 20_000), exact.draw(rng, 20_000)
+    f = EVERY[name].log_density
+    weights = f(theta) - proposal.log_density(theta)
+    both = (f(chains) - proposal.log_density(chains)).reshape(20, -1)
+    for estimate in (bridge(both, weights), importance(weights)[0]):
+        assert estimate.se < 0.05
+        assert abs(estimate.value - exact.log_evidence) < 4.0 * estimate.se
+
+
+def test_closed_forms_are_those_of_quadrature():
+    for name in ("log_gamma", "skew_normal_2", "banana_2", "bimodal_2", "ring_2", "two_modes_2", "three_modes_2"):
+        with case(name):
+            entry = references()[name]
+            fine, _ = quadrature(EVERY[name].log_density, Frame(entry.mean, np.diag(entry.sd)))
+            assert abs(fine.log_evidence - entry.log_evidence) < 1e-5
+            # a million draws: the stored errors are about a thousandth of an sd, and there are six numbers or fewer
+            assert (np.abs(fine.mean - entry.mean) < 5.0 * entry.mean_se).all()
+            assert (np.abs(fine.sd - entry.sd) < 5.0 * entry.sd_se).all()
+            assert (np.abs(fine.quantiles - entry.quantiles) < 5.0 * entry.quantiles_se + 1e-3 * entry.sd).all()
+
+
+def half_normal(log_tau):
+    return log_tau - 0.5 * (np.exp(log_tau) / 10.0) ** 2
+
+
+def half_cauchy(log_tau):
+    scale = MEANS_PRIOR[2]
+    return np.log(2.0 / (np.pi * scale)) + log_tau - np.log1p((np.exp(log_tau) / scale) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "se", "log_prior"),
+    [("eight_schools", SCHOOLS_EFFECT, SCHOOLS_SE, half_normal), ("groups", MEANS_Y, MEANS_SE, half_cauchy)],
+)
+def test_normal_hierarchies_are_those_without_the_effects(model, y, se, log_prior):
+    """Effects and μ integrate out in closed form, and log τ on a grid: evidence and moments of ten dimensions."""
+    log_tau = np.linspace(-25.0, 12.0, 20_001)
+    variance = np.exp(2.0 * log_tau)[:, None] + se**2
+    precision = 1.0 / 10.0**2 + (1.0 / variance).sum(axis=1)  # of μ given τ, whose prior is N(0, 10²)
+    mu = (y / variance).sum(axis=1) / precision
+    value = log_prior(log_tau) - 0.5 * (np.log(2.0 * np.pi * variance) + y**2 / variance).sum(axis=1)
+    value += 0.5 * precision * mu**2 - 0.5 * np.log(precision) - np.log(10.0)
+    evidence = logsumexp(value) + np.log(log_tau[1] - log_tau[0])
+    share = np.exp(value - logsumexp(value))
+    mean = np.array([share @ mu, share @ log_tau])
+    spread = np.array([share @ (mu**2 + 1.0 / precision), share @ log_tau**2]) - mean**2
+    for name in (f"{model}_centred", f"{model}_noncentred"):
+        entry = references()[name]
+        assert abs(entry.log_evidence - evidence) < 4.0 * entry.log_evidence_se
+        assert (np.abs(entry.mean[:2] - mean) < 4.0 * entry.mean_se[:2]).all()
+        assert (np.abs(entry.sd[:2] - np.sqrt(spread)) < 4.0 * entry.sd_se[:2]).all()
+
+
+@pytest.mark.parametrize("name", list(SWAPS))
+def test_a_swap_of_labels_changes_nothing(name):
+    theta = points(EVERY[name])
+    there = SWAPS[name](theta)
+    assert not np.allclose(there, theta)
+    np.testing.assert_allclose(SWAPS[name](there), theta)
+    np.testing.assert_allclose(EVERY[name].log_density(there), EVERY[name].log_density(theta))
+
+
+@pytest.mark.parametrize("name", list(VIA))
+def test_the_other_parametrisation_is_the_same_measure(name):
+    source, carry = VIA[name]
+    theta = points(EVERY[source])
+    jacobian = (theta.shape[1] - 2) * theta[:, 1]
+    np.testing.assert_allclose(EVERY[name].log_density(carry(theta)) + jacobian, EVERY[source].log_density(theta))
