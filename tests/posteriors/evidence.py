@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ DEGREES = 8.0
 """Degrees of freedom of the components: heavier tails than a normal's keep the weights bounded."""
 SIZES = (1, 4, 12, 30)
 """Numbers of components that are tried; the held-out log density decides."""
-USED = 16_000
+USED = 10_000
 """Draws at most that the mixture is fitted to (three quarters) and judged by (the rest)."""
 
 
@@ -53,6 +54,7 @@ class Proposal(NamedTuple):
 
 def fitted(theta: np.ndarray, rng: np.random.Generator) -> Proposal:
     """The Gaussian mixture of the draws (n, d) with the best held-out density, its components turned into t's."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
     centre, sd = theta.mean(axis=0), theta.std(axis=0)
@@ -60,7 +62,11 @@ def fitted(theta: np.ndarray, rng: np.random.Generator) -> Proposal:
     train, held = np.split(z, [3 * len(z) // 4])
     best, score = None, -np.inf
     for size in SIZES:
-        model = GaussianMixture(size, reg_covar=1e-5, max_iter=60, tol=3e-3, random_state=1).fit(train)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a proposal need not be the best fit
+            model = GaussianMixture(
+                size, init_params="k-means++", reg_covar=1e-5, max_iter=50, tol=3e-3, random_state=1
+            ).fit(train)
         now = model.score(held)
         if now < score + 0.005:
             break

@@ -10,7 +10,7 @@ import numpy as np
 from .chains import Frame
 from .reference import QUANTILES
 
-POINTS = {1: 20_001, 2: 1001, 3: 161}
+POINTS = {1: 20_001, 2: 1001, 3: 121}
 """Of each axis; odd, so that every second one makes the coarse grid that tells the error."""
 EDGE = 1e-7
 """The box grows until its faces hold less than this of the mass, per grid plane."""
@@ -43,7 +43,7 @@ def box(f: Callable[[np.ndarray], np.ndarray], frame: Frame) -> list[tuple[float
     dim = len(frame.centre)
     limits = [(-6.0, 6.0)] * dim
     for _ in range(25):
-        axes = [np.linspace(low, high, {1: 2001, 2: 201, 3: 61}[dim]) for low, high in limits]
+        axes = [np.linspace(low, high, {1: 2001, 2: 201, 3: 41}[dim]) for low, high in limits]
         values = on_grid(f, frame, axes)
         weights = np.exp(values - values.max())
         weights /= weights.sum()
