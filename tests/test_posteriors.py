@@ -7,12 +7,12 @@ from scipy.special import logsumexp
 import zoo
 from common import case
 from posteriors import HELD_OUT, TARGETS, references
+from posteriors.chains import Frame
 from posteriors.closed_forms import EXACT
 from posteriors.evidence import bridge, fitted, importance
 from posteriors.hierarchies import MEANS_PRIOR, MEANS_SE, MEANS_Y
 from posteriors.make_reference import LARGEST_SE, wanted
 from posteriors.quadrature import quadrature
-from posteriors.chains import Frame
 from posteriors.symmetries import SWAPS, VIA
 from zoo.base import jax_backend
 from zoo.targets_hierarchical import SCHOOLS_EFFECT, SCHOOLS_SE
@@ -94,7 +94,15 @@ def test_bridge_and_importance_find_evidence_that_is_known(name):
 
 
 def test_closed_forms_are_those_of_quadrature():
-    for name in ("log_gamma", "skew_normal_2", "banana_2", "bimodal_2", "ring_2", "two_modes_2", "three_modes_2"):
+    for name in (
+        "log_gamma",
+        "skew_normal_2",
+        "banana_2",
+        "bimodal_2",
+        "ring_2",
+        "two_modes_2",
+        "three_modes_2",
+    ):
         with case(name):
             entry = references()[name]
             fine, _ = quadrature(EVERY[name].log_density, Frame(entry.mean, np.diag(entry.sd)))
@@ -102,7 +110,9 @@ def test_closed_forms_are_those_of_quadrature():
             # a million draws: the stored errors are about a thousandth of an sd, and there are six numbers or fewer
             assert (np.abs(fine.mean - entry.mean) < 5.0 * entry.mean_se).all()
             assert (np.abs(fine.sd - entry.sd) < 5.0 * entry.sd_se).all()
-            assert (np.abs(fine.quantiles - entry.quantiles) < 5.0 * entry.quantiles_se + 1e-3 * entry.sd).all()
+            assert (
+                np.abs(fine.quantiles - entry.quantiles) < 5.0 * entry.quantiles_se + 1e-3 * entry.sd
+            ).all()
 
 
 def half_normal(log_tau):
@@ -151,4 +161,6 @@ def test_the_other_parametrisation_is_the_same_measure(name):
     source, carry = VIA[name]
     theta = points(EVERY[source])
     jacobian = (theta.shape[1] - 2) * theta[:, 1]
-    np.testing.assert_allclose(EVERY[name].log_density(carry(theta)) + jacobian, EVERY[source].log_density(theta))
+    np.testing.assert_allclose(
+        EVERY[name].log_density(carry(theta)) + jacobian, EVERY[source].log_density(theta)
+    )

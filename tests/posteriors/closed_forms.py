@@ -146,7 +146,9 @@ def sinh_arcsinh() -> Exact:
     return Exact(0.0, draw)
 
 
-BIMODAL = Modes(np.array([0.8, 0.2]), np.array([[-2.0, 0.0], [4.0, 1.0]]), np.array([[1.0] * 2, [0.7] * 2]), np.eye(2))
+BIMODAL = Modes(
+    np.array([0.8, 0.2]), np.array([[-2.0, 0.0], [4.0, 1.0]]), np.array([[1.0] * 2, [0.7] * 2]), np.eye(2)
+)
 
 EXACT: dict[str, Callable[[], Exact]] = {
     "gaussian_condition_1e10": lambda: normal(
@@ -171,8 +173,8 @@ EXACT: dict[str, Callable[[], Exact]] = {
     "bimodal_2": lambda: mixture(BIMODAL),
     "ring_2": lambda: ring(*RING),
     "sinh_arcsinh_6": sinh_arcsinh,
-    **{name: lambda parts=parts: mixture(parts) for name, parts in MODES.items()},  # type: ignore[misc]
-    **{name: lambda numbers=numbers: rosenbrock(*numbers) for name, numbers in ROSENBROCK.items()},  # type: ignore[misc]
+    **{name: lambda parts=parts: mixture(parts) for name, parts in MODES.items()},
+    **{name: lambda numbers=numbers: rosenbrock(*numbers) for name, numbers in ROSENBROCK.items()},
 }
 """By the target's name, of this package or of the zoo."""
 assert set(EXACT) <= set(zoo.TARGETS) | set(MODES) | set(ROSENBROCK) | {"ring_2", "sinh_arcsinh_6"}

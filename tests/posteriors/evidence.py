@@ -34,12 +34,16 @@ class Proposal(NamedTuple):
     def log_density(self, theta: np.ndarray) -> np.ndarray:
         """(n, d) -> (n,)"""
         dim = theta.shape[1]
-        constant = gammaln(0.5 * (DEGREES + dim)) - gammaln(0.5 * DEGREES) - 0.5 * dim * np.log(DEGREES * np.pi)
+        constant = (
+            gammaln(0.5 * (DEGREES + dim)) - gammaln(0.5 * DEGREES) - 0.5 * dim * np.log(DEGREES * np.pi)
+        )
         each = np.empty((len(self.weights), len(theta)))
         for k, (weight, mean, factor) in enumerate(zip(*self, strict=True)):
             z = solve_triangular(factor, (theta - mean).T, lower=True)
             square = np.log1p((z**2).sum(axis=0) / DEGREES)
-            each[k] = np.log(weight) + constant - np.log(np.diag(factor)).sum() - 0.5 * (DEGREES + dim) * square
+            each[k] = (
+                np.log(weight) + constant - np.log(np.diag(factor)).sum() - 0.5 * (DEGREES + dim) * square
+            )
         return np.asarray(logsumexp(each, axis=0))
 
     def sample(self, rng: np.random.Generator, num: int) -> np.ndarray:
@@ -81,7 +85,9 @@ def importance(log_weights: np.ndarray) -> tuple[Estimate, float]:
     """From the log weights f - log g of draws of g; and the share of the draws that is effective."""
     value = logsumexp(log_weights) - np.log(len(log_weights))
     weights = np.exp(log_weights - value)
-    return Estimate(float(value), float(weights.std() / np.sqrt(len(weights)))), float(1.0 / (weights**2).mean())
+    return Estimate(float(value), float(weights.std() / np.sqrt(len(weights)))), float(
+        1.0 / (weights**2).mean()
+    )
 
 
 def bridge(chain: np.ndarray, proposal: np.ndarray) -> Estimate:

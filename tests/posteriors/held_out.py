@@ -74,7 +74,9 @@ def saturable_elimination():
 
         rates = [xp.exp(theta[:, i]) for i in range(3)]
         total = path(xp, *rates, collect, xp.zeros_like(theta[:, 0]), y)
-        return logpdf.prior(xp, theta, np.array([0.0, 0.0, 0.0, -1.5]), np.array([0.7, 0.8, 0.5, 0.5])) + total
+        return (
+            logpdf.prior(xp, theta, np.array([0.0, 0.0, 0.0, -1.5]), np.array([0.7, 0.8, 0.5, 0.5])) + total
+        )
 
     return density
 
@@ -185,7 +187,9 @@ def radon_counties():
     def density(theta, xp):
         mean, slope, log_tau, log_sd = (theta[:, i : i + 1] for i in range(4))
         level = theta[:, 4:]
-        prior = logpdf.prior(xp, theta[:, :2], 0.0, 3.0) + half_cauchy_log_scale(xp, theta[:, 2:4], 1.0).sum(-1)
+        prior = logpdf.prior(xp, theta[:, :2], 0.0, 3.0) + half_cauchy_log_scale(xp, theta[:, 2:4], 1.0).sum(
+            -1
+        )
         groups = logpdf.normal(xp, level, mean, log_tau).sum(-1)
         return prior + groups + logpdf.student_t(xp, y, level[:, county] + slope * floor, log_sd, 4.0).sum(-1)
 
@@ -225,7 +229,10 @@ def soil_pools():
             return total + logpdf.normal(xp, value, gone, theta[:, 5])
 
         total = lost(xp, fast, slow, over, back, share, collect, xp.zeros_like(fast), y)
-        return logpdf.prior(xp, theta, np.array([-1.0, -1, -1, -1, 0, -3.5]), np.array([1, 1, 1, 1, 1, 0.5])) + total
+        return (
+            logpdf.prior(xp, theta, np.array([-1.0, -1, -1, -1, 0, -3.5]), np.array([1, 1, 1, 1, 1, 0.5]))
+            + total
+        )
 
     return density
 

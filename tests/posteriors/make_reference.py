@@ -1,13 +1,13 @@
 """Evidence, moments and quantiles of the targets, by methods that share nothing with mgvbp.
 
-    cd tests && python -m posteriors.make_reference [name ...] [--force] [--max-dim 20]      # needs jax and scikit-learn
+    cd tests && python -m posteriors.make_reference [name ...] [--force] [--max-dim 20]    # needs jax and scikit-learn
 
 Where there is a closed form, it is taken, with a million independent draws for moments and quantiles. Otherwise 64
-Hamiltonian chains adapt a common frame from dispersed starts, a mixture of t distributions is fitted to them, and 64 points
-resampled by their importance weights start the chains that count: so each mode has its share of them. The evidence is
-that of bridge sampling with a mixture fitted to one half of the chains and applied to the other, and again with the
-halves exchanged; importance sampling with the same mixtures is stored beside it, and for d ≤ 3 a quadrature replaces
-both. Moments come from the chains or from the weighted draws of the mixture, whichever has the smaller error.
+Hamiltonian chains adapt a common frame from dispersed starts, a mixture of t distributions is fitted to them, and 64
+points resampled by their importance weights start the chains that count: so each mode has its share of them. The
+evidence is that of bridge sampling with a mixture fitted to one half of the chains and applied to the other, and again
+with the halves exchanged; importance sampling with the same mixtures is stored beside it, and for d ≤ 3 a quadrature
+replaces both. Moments come from the chains or from the weighted draws of the mixture, whichever has the smaller error.
 
 Every target is one line of ``reference.json``, written as soon as it is known; those present are skipped. Also the
 targets of the zoo with d ≤ 20 are there.

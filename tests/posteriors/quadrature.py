@@ -53,7 +53,10 @@ def box(f: Callable[[np.ndarray], np.ndarray], frame: Frame) -> list[tuple[float
             width = high - low
             grow = [marginal[0] > EDGE, marginal[-1] > EDGE]
             held &= not any(grow)
-            inside = np.flatnonzero(np.cumsum(marginal) > EDGE)[0], np.flatnonzero(np.cumsum(marginal[::-1]) > EDGE)[0]
+            inside = (
+                np.flatnonzero(np.cumsum(marginal) > EDGE)[0],
+                np.flatnonzero(np.cumsum(marginal[::-1]) > EDGE)[0],
+            )
             step = width / (len(marginal) - 1)
             shrink = [max(int(k) - 3, 0) * step for k in inside]
             new.append(

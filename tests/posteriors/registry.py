@@ -53,7 +53,7 @@ def register(targets: dict[str, Target], dim: int, tags: tuple[str, ...]) -> Cal
 
     def enter(build: Builder) -> Builder:
         name = build.__name__
-        assert name not in targets and name not in zoo.TARGETS, name
+        assert name not in {**TARGETS, **HELD_OUT, **zoo.TARGETS}, name
         targets[name] = Target(name, dim, build, tags)
         return build
 

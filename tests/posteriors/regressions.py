@@ -45,9 +45,7 @@ def poisson_few():
     """Eight counts, most of them zero; prior sd 3."""
     x = np.array([-1.5, -1.0, -0.6, -0.2, 0.3, 0.7, 1.1, 1.6])
     z = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
-    return poisson_regression(
-        np.column_stack([np.ones(8), x, z]), np.array([0.0, 0, 0, 0, 1, 0, 2, 1]), 3.0
-    )
+    return poisson_regression(np.column_stack([np.ones(8), x, z]), np.array([0.0, 0, 0, 0, 1, 0, 2, 1]), 3.0)
 
 
 @target(4, "glm", "skewed", "counts")
