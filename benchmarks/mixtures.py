@@ -112,15 +112,8 @@ def fitted(target: Target, known: Reference, family: str, seed: int) -> tuple[Ru
     theta = posterior.sample(FRESH, rng=1_000_000 + seed)
     kl, se = true_kl(target, known, theta, posterior.log_density(theta))
     count = int(getattr(posterior, "components", 1))
-    run = Run(
-        kl,
-        se,
-        *(np.nan if v is None else float(v) for v in stated),
-        count,
-        evaluations,
-        seconds,
-        seconds - inside,
-    )
+    claim = [np.nan if value is None else float(value) for value in stated]
+    run = Run(kl, se, *claim, count, evaluations, seconds, seconds - inside)
     return run, posterior, f
 
 
