@@ -115,10 +115,10 @@ def compiled(target: Target) -> Machine:
 
 
 def frame_of(theta: np.ndarray) -> Frame:
-    """The mean and the factor of the covariance of draws (n, d), with a ridge that keeps it regular."""
+    """The mean and the factor of the covariance of draws (n, d), with a ridge against round-off."""
     sd = theta.std(axis=0) + 1e-300
     correlation = np.atleast_2d(np.corrcoef(theta.T))
-    ridge = 0.02
+    ridge = 1e-8
     factor = np.linalg.cholesky((1.0 - ridge) * correlation + ridge * np.eye(len(sd)))
     return Frame(theta.mean(axis=0), sd[:, None] * factor)
 
