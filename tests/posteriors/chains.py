@@ -6,6 +6,7 @@ for these small posteriors compiling NUTS took ten times as long as running it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -124,7 +125,7 @@ def frame_of(theta: np.ndarray) -> Frame:
 
 
 class Walker:
-    """Chains with a frame and a step size; ``rounds`` moves them on."""
+    """Chains with a frame and a step size; ``round`` moves them on."""
 
     def __init__(self, machine: Machine, start: np.ndarray, frame: Frame, seed: int) -> None:
         self.machine, self.theta, self.frame = machine, start, frame
@@ -148,8 +149,11 @@ class Walker:
             self.theta = revived(self.theta, values[:, -1])
             self.frame = frame_of(theta[:, ROUND // 2 :].reshape(-1, theta.shape[2]))
 
-    def draws(self, rounds: int) -> Draws:
-        parts = [self.round() for _ in range(rounds)]
+    def draws(self, fewest: int, most: int, seconds: float) -> Draws:
+        """Of at least ``fewest`` rounds, and of up to ``most`` while they take less CPU time than ``seconds``."""
+        parts, start = [], time.process_time()
+        while len(parts) < fewest or (len(parts) < most and time.process_time() - start < seconds):
+            parts.append(self.round())
         return Draws(
             np.concatenate([part[0] for part in parts], axis=1),
             np.concatenate([part[1] for part in parts], axis=1),

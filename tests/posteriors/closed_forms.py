@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, ndtr
+from scipy.special import gammaln, logsumexp, ndtr
 
-import zoo
 from zoo.logpdf import LOG_2PI
+from zoo.targets_hierarchical import SCHOOLS_EFFECT, SCHOOLS_SE
 from zoo.targets_shapes import rotation
 
+from .hierarchies import MEANS_PRIOR, MEANS_SE, MEANS_Y
 from .shapes import MODES, RING, ROSENBROCK, SINH_MIX, SINH_SKEW, SINH_TAIL, Modes
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -146,6 +147,49 @@ def sinh_arcsinh() -> Exact:
     return Exact(0.0, draw)
 
 
+def hierarchy(
+    y: np.ndarray, se: np.ndarray, log_prior: Callable[[np.ndarray], np.ndarray], centred: bool
+) -> Exact:
+    """Estimates y of effects around μ ~ N(0, 10²): log τ on a grid, then μ and the effects given it are normal."""
+    log_tau = np.linspace(-25.0, 12.0, 40_001)
+    variance = np.exp(2.0 * log_tau)[:, None] + se**2
+    precision = 1.0 / 10.0**2 + (1.0 / variance).sum(axis=1)
+    mu = (y / variance).sum(axis=1) / precision
+    value = log_prior(log_tau) - 0.5 * (np.log(2.0 * np.pi * variance) + y**2 / variance).sum(axis=1)
+    value += 0.5 * precision * mu**2 - 0.5 * np.log(precision) - np.log(10.0)
+    total = logsumexp(value)
+    step = log_tau[1] - log_tau[0]
+
+    def draw(rng: np.random.Generator, num: int) -> np.ndarray:
+        which = rng.choice(len(log_tau), num, p=np.exp(value - total))
+        where = log_tau[which] + step * (rng.random(num) - 0.5)
+        tau2 = np.exp(2.0 * where)[:, None]
+        middle = (mu[which] + rng.standard_normal(num) / np.sqrt(precision[which]))[:, None]
+        shrunk = 1.0 / (1.0 / tau2 + 1.0 / se**2)
+        effects = shrunk * (middle / tau2 + y / se**2) + np.sqrt(shrunk) * rng.standard_normal((num, len(y)))
+        last = effects if centred else (effects - middle) / np.sqrt(tau2)
+        return np.column_stack([middle[:, 0], where, last])
+
+    return Exact(float(total + np.log(step)), draw)
+
+
+def schools(centred: bool) -> Exact:
+    """τ is half-normal(10), without the constant."""
+    return hierarchy(
+        SCHOOLS_EFFECT, SCHOOLS_SE, lambda log_tau: log_tau - 0.5 * (np.exp(log_tau) / 10.0) ** 2, centred
+    )
+
+
+def groups(centred: bool) -> Exact:
+    """τ is half-Cauchy."""
+    scale = MEANS_PRIOR[2]
+
+    def log_prior(log_tau: np.ndarray) -> np.ndarray:
+        return np.log(2.0 / (np.pi * scale)) + log_tau - np.log1p((np.exp(log_tau) / scale) ** 2)
+
+    return hierarchy(MEANS_Y, MEANS_SE, log_prior, centred)
+
+
 BIMODAL = Modes(
     np.array([0.8, 0.2]), np.array([[-2.0, 0.0], [4.0, 1.0]]), np.array([[1.0] * 2, [0.7] * 2]), np.eye(2)
 )
@@ -171,10 +215,13 @@ EXACT: dict[str, Callable[[], Exact]] = {
     "student_t_5": student_t_5,
     "laplace_4": laplace_4,
     "bimodal_2": lambda: mixture(BIMODAL),
+    "eight_schools_centred": lambda: schools(True),
+    "eight_schools_noncentred": lambda: schools(False),
+    "groups_centred": lambda: groups(True),
+    "groups_noncentred": lambda: groups(False),
     "ring_2": lambda: ring(*RING),
     "sinh_arcsinh_6": sinh_arcsinh,
     **{name: lambda parts=parts: mixture(parts) for name, parts in MODES.items()},
     **{name: lambda numbers=numbers: rosenbrock(*numbers) for name, numbers in ROSENBROCK.items()},
 }
 """By the target's name, of this package or of the zoo."""
-assert set(EXACT) <= set(zoo.TARGETS) | set(MODES) | set(ROSENBROCK) | {"ring_2", "sinh_arcsinh_6"}

@@ -13,7 +13,7 @@ DEGREES = 8.0
 """Degrees of freedom of the components: heavier tails than a normal's keep the weights bounded."""
 SIZES = (1, 4, 12, 30)
 """Numbers of components that are tried; the held-out log density decides."""
-USED = 10_000
+USED = 9_000
 """Draws at most that the mixture is fitted to (three quarters) and judged by (the rest)."""
 
 
@@ -69,7 +69,7 @@ def fitted(theta: np.ndarray, rng: np.random.Generator) -> Proposal:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a proposal need not be the best fit
             model = GaussianMixture(
-                size, init_params="k-means++", reg_covar=1e-5, max_iter=50, tol=3e-3, random_state=1
+                size, init_params="k-means++", reg_covar=1e-5, max_iter=30, tol=3e-3, random_state=1
             ).fit(train)
         now = model.score(held)
         if now < score + 0.005:
