@@ -27,8 +27,9 @@ import zoo
 from posteriors.chains import CHAINS, Draws, Frame, Machine, Walker, compiled, frame_of
 from posteriors.closed_forms import EXACT
 from posteriors.evidence import Estimate, bridge, fitted, importance
-from posteriors.quadrature import quadrature, weighted_quantiles
-from posteriors.reference import PATH, QUANTILES
+from posteriors.moments import Moments, moments, split_rhat
+from posteriors.quadrature import quadrature
+from posteriors.reference import PATH
 from posteriors.registry import HELD_OUT, TARGETS
 from posteriors.symmetries import SWAPS, VIA
 from zoo.base import Target
@@ -38,9 +39,12 @@ LARGEST_SE = 0.02
 DIFFERENT = 5.0
 """Largest difference of the chains' moments from those by weights, in standard errors, over all coordinates."""
 MIXED = 1.01
-"""Largest R-hat with which the chains' moments are taken."""
-ROUNDS, SECONDS = (30, 100), 3.0
-"""Rounds of the chains that count: at least and at most so many, the latter if they take less CPU time than this."""
+"""Largest R-hat with which the chains' moments are taken where weights are an alternative."""
+EFFECTIVE = 0.5
+"""Share of effective draws from which on weights are one."""
+EFFORTS = ((30, 100, 3.0), (200, 1200, 25.0))
+"""Rounds of the chains that count: at least and at most so many, the latter if they take less CPU seconds than the
+third number; the second effort is for chains that have not mixed after the first."""
 BRIDGED = 1500
 """Draws of a chain at most that the bridge uses, evenly spaced."""
 EXACT_DRAWS = 1_000_000
@@ -55,35 +59,6 @@ CROSS_CHECKED = (
     "groups_noncentred",
 )
 """Targets with a closed form whose chains are run nevertheless: they tell what bridge and weights are worth."""
-
-
-class Moments(NamedTuple):
-    """Of each coordinate, with standard errors: (d,), quantiles (3, d)."""
-
-    mean: np.ndarray
-    sd: np.ndarray
-    quantiles: np.ndarray
-    mean_se: np.ndarray
-    sd_se: np.ndarray
-    quantiles_se: np.ndarray
-
-
-def statistics(theta: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-    """Mean, sd and quantiles of (n, d)."""
-    if weights is None:
-        return theta.mean(axis=0), theta.std(axis=0), np.quantile(theta, QUANTILES, axis=0)
-    share = weights / weights.sum()
-    mean = share @ theta
-    return mean, np.sqrt(share @ (theta - mean) ** 2), weighted_quantiles(theta, weights)
-
-
-def moments(batches: np.ndarray, weights: np.ndarray | None = None) -> Moments:
-    """Of draws (B, n, d) with weights (B, n): B chains or batches that are independent of each other."""
-    dim = batches.shape[2]
-    whole = statistics(batches.reshape(-1, dim), None if weights is None else weights.ravel())
-    each = [statistics(part, None if weights is None else weights[i]) for i, part in enumerate(batches)]
-    errors = [np.std(column, axis=0, ddof=1) / np.sqrt(len(batches)) for column in zip(*each, strict=True)]
-    return Moments(*whole, *errors)
 
 
 def exact_entry(name: str) -> tuple[Estimate, Moments, str, dict[str, Any]]:
@@ -130,15 +105,6 @@ def settled(target: Target, machine: Machine, rng: np.random.Generator) -> Walke
     return walker
 
 
-def split_rhat(theta: np.ndarray) -> float:
-    """The largest over the coordinates of draws (C, n, d)."""
-    half = theta.shape[1] // 2
-    halves = np.concatenate([theta[:, :half], theta[:, half : 2 * half]])
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
-    return float(np.sqrt((half - 1) / half + between / within).max())
-
-
 class Weighed(NamedTuple):
     """Both estimates of the log evidence, the effective share and moments by importance."""
 
@@ -180,7 +146,10 @@ def sampled_entry(target: Target) -> tuple[Estimate, Moments, str, dict[str, Any
     base = {**zoo.TARGETS, **TARGETS, **HELD_OUT}[source]
     machine = compiled(base)
     walker = settled(base, machine, rng)
-    draws = swapped(base.name, walker.draws(*ROUNDS, SECONDS), rng)
+    for effort in EFFORTS:
+        draws = swapped(base.name, walker.draws(*effort), rng)
+        if split_rhat(draws.theta) <= MIXED:
+            break
     weighed = weigh(machine, draws, rng, carry)
     by_chains = moments(carry(draws.theta))
     size, n = np.prod(draws.values.shape), draws.values.shape[1]
@@ -201,10 +170,10 @@ def sampled_entry(target: Target) -> tuple[Estimate, Moments, str, dict[str, Any
         fine, difference = quadrature(machine.values, frame_of(draws.theta.reshape(-1, base.dim)))
         found = Moments(*fine[1:], *difference[1:])
         return Estimate(fine.log_evidence, float(difference.log_evidence)), found, "quadrature", checks
-    # weights miss a thin tail without a sign of it; chains that do not mix between modes have one
-    mixed = checks["rhat"] <= MIXED
-    found, method = (by_chains, "chains") if mixed else (weighed.moments, "importance")
-    return weighed.bridge, found, method, checks
+    # weights can miss a thin tail without a sign of it; chains that do not mix between modes show it by R-hat
+    if checks["rhat"] > MIXED and weighed.effective > EFFECTIVE:
+        return weighed.bridge, weighed.moments, "importance", checks
+    return weighed.bridge, by_chains, "chains", checks
 
 
 def doubts(evidence: Estimate, method: str, checks: dict[str, Any]) -> list[str]:
@@ -216,7 +185,7 @@ def doubts(evidence: Estimate, method: str, checks: dict[str, Any]) -> list[str]
         value, se = checks.get(name, (evidence.value, 0.0))
         if not abs(value - evidence.value) <= 4.0 * np.hypot(se, evidence.se) + 0.002:
             found.append(f"{name} {value:.4f} ± {se:.4f} disagrees with {evidence.value:.4f}")
-    if method == "importance" and checks["effective"] < 0.5:
+    if method == "chains" and checks["rhat"] > MIXED:
         found.append(f"R-hat {checks['rhat']:.3f}, and few weights are effective: {checks['effective']:.0%}")
     if method in ("chains", "importance") and max(checks["mean_z"], checks["sd_z"]) > DIFFERENT:
         found.append(f"chains and weights disagree, z = {checks['mean_z']} (mean), {checks['sd_z']} (sd)")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .chains import Frame
-from .reference import QUANTILES
+from .moments import weighted_quantiles
 
 POINTS = {1: 20_001, 2: 1001, 3: 121}
 """Of each axis; odd, so that every second one makes the coarse grid that tells the error."""
@@ -82,19 +82,6 @@ def integral(values: np.ndarray, frame: Frame, axes: list[np.ndarray]) -> Integr
     mean = weights @ theta
     sd = np.sqrt(weights @ (theta - mean) ** 2)
     return Integral(float(log_evidence), mean, sd, weighted_quantiles(theta, weights))
-
-
-def weighted_quantiles(theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(3, d) of the points (n, d) with weights (n,)."""
-    found = np.empty((len(QUANTILES), theta.shape[1]))
-    for i, column in enumerate(theta.T):
-        # points of a grid share their coordinates, up to rounding: one step of the distribution each
-        unit = 1e-9 * (column.max() - column.min())
-        places, which = np.unique(np.round((column - column[0]) / unit), return_inverse=True)
-        mass = np.bincount(which, weights)
-        share = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-        found[:, i] = column[0] + unit * np.interp(QUANTILES, share, places)
-    return found
 
 
 def quadrature(f: Callable[[np.ndarray], np.ndarray], frame: Frame) -> tuple[Integral, Integral]:
