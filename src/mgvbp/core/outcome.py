@@ -14,6 +14,10 @@ class Outcome(Enum):
 
     CERTIFIED = ("the lower bound is within {tol:g} nats of its maximum", "")
     CONFIRMED = ("fresh draws confirm the mixture, {kl:.3f} nats (se {se:.3f}) from the posterior", "")
+    UNCONFIRMED = (
+        "how far the mixture is from the posterior is not sure: {kl:.2g} nats (se {se:.2g})",
+        "try a larger max_evaluations, another parametrisation, or posterior.mcmc()",
+    )
     NOISY = (
         "the values are noisy, and a mixture needs exact ones",
         "use family='full', which averages over noise, or a log-likelihood without noise",

@@ -183,7 +183,7 @@ def fit(
         method = Auto(LOOSE if loose else Auto.tol) if tol is None else Auto(tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
-    structure = family if isinstance(family, Family) or not _is_mixture(family) else "full"
+    structure = family if aim is None and not isinstance(family, Mixture) else "full"
     settings = Settings(
         method=method,
         family=resolve_family(structure, problem.dim, problem.labels),

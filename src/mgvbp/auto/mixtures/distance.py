@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from mgvbp.auto.mixtures.exploration import WIDER, log_proposal
+from mgvbp.auto.mixtures.exploration import WIDER, candidates, log_proposal
 from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
@@ -23,7 +23,7 @@ from mgvbp.families.mixture import GaussianMixture
 FREE_DRAWS = 4000
 """Draws under the surrogate; their share in the errors is counted."""
 HOPES = 1500
-"""Those of them that also show how much mass there may be beyond the fence, which takes longer."""
+"""Draws that show how much mass there may be beyond the fence."""
 
 
 class Expected(NamedTuple):
@@ -50,24 +50,28 @@ def expected(
 ) -> Expected:
     """What the surrogate says about the mixture and its ``fresh`` draws (n, d)."""
     x = mixture.sample(FREE_DRAWS, rng)
-    log_q, wider = mixture.log_density_at(x), mixture.widened(WIDER)
-    at_x = surrogate.cautious(x)
-    # the integral from draws that reach further out than the mixture, by both as one proposal
-    far = wider.sample(FREE_DRAWS, rng)
-    everywhere = np.concatenate([x, far])
-    terms = np.concatenate([at_x, surrogate.cautious(far)]) - log_proposal(mixture, everywhere)
-    log_mass = float(logsumexp(terms)) - math.log(len(terms))
-    spread = float(np.exp(terms - log_mass).std(ddof=1)) / math.sqrt(len(terms))
-    some = slice(FREE_DRAWS - HOPES // 2, FREE_DRAWS + HOPES // 2)  # of both kinds
-    hoped = surrogate.hopeful(everywhere[some]) - log_proposal(mixture, everywhere[some])
-    more = max(0.0, float(logsumexp(hoped) - logsumexp(terms[some])))
+    h = surrogate.cautious(x) - mixture.log_density_at(x)
+    mass, error = log_mass(surrogate, mixture, rng)
+    some = candidates(mixture, HOPES, rng)
+    proposal = log_proposal(mixture, some)
+    hoped, known = (logsumexp(f(some) - proposal) for f in (surrogate.hopeful, surrogate.cautious))
+    more = max(0.0, float(hoped - known))
     return Expected(
-        float((at_x - log_q).mean()),
-        float((at_x - log_q).std(ddof=1)) / math.sqrt(len(x)),
-        log_mass + 0.5 * more,
-        math.hypot(spread, 0.5 * more),
+        float(h.mean()),
+        float(h.std(ddof=1)) / math.sqrt(len(h)),
+        mass + 0.5 * more,
+        math.hypot(error, 0.5 * more),
         surrogate.cautious(fresh) - mixture.log_density_at(fresh),
     )
+
+
+def log_mass(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> tuple[float, float]:
+    """The logarithm of the integral within the fence, and its error, from the mixture and a wider one."""
+    half = FREE_DRAWS // 2
+    x = np.concatenate([mixture.sample(half, rng), mixture.widened(WIDER).sample(half, rng)])
+    terms = surrogate.cautious(x) - log_proposal(mixture, x)
+    mass = float(logsumexp(terms)) - math.log(len(x))
+    return mass, float(np.exp(terms - mass).std(ddof=1)) / math.sqrt(len(x))
 
 
 def measured(known: Expected, log_weights: Array) -> Distance:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from mgvbp.auto.mixtures.ascent import ascended, clustered
-from mgvbp.auto.mixtures.distance import expected, measured
+from mgvbp.auto.mixtures.distance import expected, log_mass, measured
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import Surrogate, fitted
 from mgvbp.auto.search import Search
+from mgvbp.auto.state import SearchState
 from mgvbp.core.checks import positive_integer, positive_number
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
@@ -37,10 +37,14 @@ ROUNDS = 6
 """Rounds that the evaluations are meant for."""
 MOST_ROUNDS = 12
 """Most rounds."""
-BATCHES = (20, 64)
+BATCHES = (16, 64)
 """Fewest and most draws of each kind in a round."""
+LOOKING = 1.5
+"""Draws where the surrogate is least sure, for each draw of the mixture."""
 EXTRA = 30
 """The rounds may make as many evaluations as the Gaussian did, and this many times d + 2 at least."""
+SURE = 0.25
+"""The distance is sure if its error is at most this share of it, or half of what is near enough."""
 PATIENCE = 3
 """Rounds without a nearer mixture after which the search ends."""
 LOOSE = 0.2
@@ -135,20 +139,22 @@ class MixtureSearch:
         """The approximation that the search would return now."""
         state, found = self.state, self.state.starts.best
         tried = state.best
-        if tried is None or state.frame is None or (tried.mixture.components == 1 and self._suffices(tried)):
-            distance = tried.distance if tried else None
+        if tried is None or state.frame is None or self._better(found, tried):
+            distance = tried and _from(found, tried.distance)
+            checks = found.checks
             return Best(
-                found.q,
-                found.lower_bound,
-                found.lower_bound_se,
-                found.gap,
-                found.gap_se,
-                found.checks,
-                distance,
+                found.q, found.lower_bound, found.lower_bound_se, found.gap, found.gap_se, checks, distance
             )
         d = tried.distance
         mixture = from_frame(state.frame, tried.mixture)
         return Best(mixture, d.lower_bound, d.lower_bound_se, None, None, _checks(state, d), d)
+
+    def _better(self, found: SearchState, tried: Tried) -> bool:
+        """Whether the Gaussian is the better result: it is near enough, or its bound is higher but for errors."""
+        if tried.mixture.components == 1 and self._suffices(tried):
+            return True
+        error = math.hypot(found.lower_bound_se, tried.distance.lower_bound_se)
+        return found.lower_bound - tried.distance.lower_bound > 2.0 * error
 
     @property
     def n_evaluations(self) -> int:
@@ -269,7 +275,7 @@ class MixtureSearch:
             values=values - _log_volume(frame),
             numbers=usual(frame.dim),
             most=spent + extra if state.most is None else state.most,
-            batch=int(np.clip(extra // (2 * ROUNDS), *BATCHES)),
+            batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
         )
 
     # --- rounds -----------------------------------------------------------------------------------
@@ -292,7 +298,8 @@ class MixtureSearch:
         first = len(tried) == 1 and self.aim.or_gaussian
         if first and best.distance.kl <= self.aim.kl_tol and state.starts.ending is not None:
             return state.starts.ending
-        near = best.distance.kl <= 0.5 * self.aim.kl_tol and best.distance.kl_se <= 0.5 * self.aim.kl_tol
+        sure = best.distance.kl_se <= max(0.5 * self.aim.kl_tol, SURE * best.distance.kl)
+        near = best.distance.kl <= 0.5 * self.aim.kl_tol
         last = tried[-1]
         full = (
             last.mixture.components >= self._most_components
@@ -302,12 +309,12 @@ class MixtureSearch:
         bounds = [t.distance.lower_bound for t in tried]
         gained = max(bounds[-PATIENCE:]) - max(bounds[:-PATIENCE], default=-math.inf)
         stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
-        if near or full or (stuck and _confirmed(best.distance)):
+        if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
         if state.room < 2 * BATCHES[0] or len(tried) >= MOST_ROUNDS:
-            if best.distance.kl_se < max(self.aim.kl_tol, 0.5 * best.distance.kl):
+            if best.distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * best.distance.kl):
                 return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-            return Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
+            return Ending.of(Outcome.UNCONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
         return None
 
     @property
@@ -316,8 +323,10 @@ class MixtureSearch:
 
     def _next(self, state: MixtureState) -> MixtureState:
         """Fit the surrogate and the mixture, and ask for draws."""
-        assert state.anchor is not None and state.x is not None
-        assert state.values is not None and state.numbers is not None
+        assert state.anchor is not None
+        assert state.x is not None
+        assert state.values is not None
+        assert state.numbers is not None
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
         last = state.tried[-1].mixture if state.tried else state.anchor
         surrogate = fitted(state.anchor, last, state.x, state.values, state.numbers, rng)
@@ -325,7 +334,8 @@ class MixtureSearch:
         n = min(state.batch, int(state.room) // 2) if state.room < math.inf else state.batch
         fresh = mixture.sample(n, rng)
         known = expected(surrogate, mixture, fresh, rng)
-        x = np.concatenate([fresh, informative(surrogate, mixture, n, rng)])
+        more = min(int(LOOKING * n), int(state.room) - n) if state.room < math.inf else int(LOOKING * n)
+        x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
         return replace(state, numbers=surrogate.process.numbers, question=Question(mixture, x, known))
 
     def _fitted(
@@ -334,18 +344,18 @@ class MixtureSearch:
         """The best mixture on the surrogate, of those with the numbers of Gaussians that are tried."""
         if not state.tried and self.aim.or_gaussian and last.components == 1:
             return last  # is the Gaussian near enough?
-        best = ascended(last, surrogate, rng) if state.tried or self._most_components == 1 else None
-        nearest = math.inf if best is None else _kl(surrogate, best, rng)
-        draws: Array | None = None
+        mass, nearest, best, draws = log_mass(surrogate, last, rng)[0], math.inf, last, None
+        if state.tried or last.components > 1 or self._most_components == 1:
+            best = ascended(last, surrogate, rng)
+            nearest = mass - _bound(surrogate, best, rng)
         for components in self._sizes(state):
             if nearest < GOAL * self.aim.kl_tol:
                 break
             draws = walked(surrogate, last, rng) if draws is None else draws
             candidate = ascended(clustered(draws, components, rng), surrogate, rng)
-            kl = _kl(surrogate, candidate, rng)
-            if best is None or kl < nearest - SLACK * self.aim.kl_tol or components == self.aim.components:
+            kl = mass - _bound(surrogate, candidate, rng)
+            if kl < nearest - SLACK * self.aim.kl_tol or components == self.aim.components:
                 best, nearest = candidate, kl
-        assert best is not None
         return best
 
     def _sizes(self, state: MixtureState) -> list[int]:
@@ -374,17 +384,19 @@ GOES_ON = {Outcome.CERTIFIED, Outcome.MAX_EVALUATIONS, Outcome.UNSETTLED, Outcom
 """Ends of a search by Gaussians from which mixtures can go on."""
 
 
-def _kl(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:
-    """How far a mixture is from the surrogate, in nats."""
+def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:
+    """The lower bound of a mixture under the surrogate."""
     x = mixture.sample(JUDGED, rng)
-    h = surrogate.cautious(x) - mixture.log_density_at(x)
-    return float(logsumexp(h) - math.log(len(h)) - h.mean())
+    return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
 
 
 def _answered(state: MixtureState, log_density: Array) -> MixtureState:
     """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
     question, frame = state.question, state.frame
-    assert question is not None and frame is not None and state.x is not None and state.values is not None
+    assert question is not None
+    assert frame is not None
+    assert state.x is not None
+    assert state.values is not None
     values = log_density - _log_volume(frame)
     n = len(question.known.log_weights)
     log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
@@ -417,6 +429,16 @@ def _far(search: Search) -> bool:
     surface = state.surface
     known = surface is not None and not surface.poor and not surface.clipped and state.far is None
     return bool(known and surface is not None and surface.rest > FAR and state.gap < LOOSE)
+
+
+def _from(found: SearchState, distance: Distance) -> Distance:
+    """The distance of the Gaussian from the posterior, given that of another approximation."""
+    return distance._replace(
+        kl=max(distance.log_evidence - found.lower_bound, 0.0),
+        kl_se=math.hypot(distance.log_evidence_se, found.lower_bound_se),
+        lower_bound=found.lower_bound,
+        lower_bound_se=found.lower_bound_se,
+    )
 
 
 def _checks(state: MixtureState, distance: Distance) -> tuple[Check, ...]:

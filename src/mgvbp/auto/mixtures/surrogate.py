@@ -27,7 +27,7 @@ TOLERATED = 1.0
 WITHIN = 0.95
 """... or the variance that this share of the draws that matter do not exceed, if that is more: they are within the
 fence."""
-MOST_VARIANCE = 8.0
+MOST_VARIANCE = 4.0
 """Variance, in nats², beyond which a place is no more attractive: it would be looked at for its own sake."""
 FARTHEST = 1e-4
 """Share of a Gaussian's mass that lies further from its mean than what matters ..."""
