@@ -369,7 +369,7 @@ class MixtureSearch:
         if not state.tried or state.tried[-1].mixture.components == 1:
             return [1, 2, 4] if not state.tried else [2, 4]
         last = state.tried[-1]
-        if last.distance.misfit > max(0.5 * self.aim.kl_tol, 0.5 * last.distance.kl):
+        if last.distance.misfit > max(self.aim.kl_tol, last.distance.kl):
             return [max(4, last.mixture.components)]  # the surrogate has changed: begin afresh too
         return [min(2 * last.mixture.components, MOST_COMPONENTS)]
 

@@ -22,11 +22,10 @@ MOST_POINTS = 1000
 grows with the cube, and half as many double the KL on hierarchies with ten parameters."""
 SPANNING = 200
 """Most draws that the fence is computed from."""
-TOLERATED = 1.0
-"""Variance, in nats², up to which a surrogate is believed as it is ..."""
 WITHIN = 0.95
-"""... or the variance that this share of the draws that matter do not exceed, if that is more: they are within the
-fence."""
+"""Share of the draws that matter which are within the fence: up to their variance the surrogate is believed ..."""
+TOLERATED = (1.0, 4.0)
+"""... but at least and at most up to these, in nats²."""
 MOST_VARIANCE = 4.0
 """Variance, in nats², beyond which a place is no more attractive: it would be looked at for its own sake."""
 FARTHEST = 1e-4
@@ -118,7 +117,7 @@ def fitted(
     K.flat[:: len(K) + 1] += EXACT
     surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
-    return replace(surrogate, tolerated=max(TOLERATED, usual))
+    return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))
 
 
 def _believable(values: Array, log_anchor: Array, depth: float) -> tuple[Array, Array]:
