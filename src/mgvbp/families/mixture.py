@@ -128,7 +128,7 @@ class GaussianMixture:
 
     def log_density_at(self, theta: Array) -> Array:
         """`log_density` without its checks, for draws that we made ourselves."""
-        return np.asarray(logsumexp(self._terms(theta)[0], axis=0))
+        return np.asarray(logsumexp(self.terms(theta)[0], axis=0))
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient of the log density at each row of ``theta``, (S, d) -> (S, d)."""
@@ -136,7 +136,7 @@ class GaussianMixture:
 
     def with_gradient(self, theta: Array) -> tuple[Array, Array]:
         """The log density (S,) and its gradient (S, d)."""
-        terms, frames = self._terms(theta)
+        terms, frames = self.terms(theta)
         total = logsumexp(terms, axis=0)
         shares = np.exp(terms - total)
         gradient = np.zeros_like(theta)
@@ -146,12 +146,8 @@ class GaussianMixture:
 
     def shares(self, theta: Array) -> Array:
         """The probability of each Gaussian to have made each row of ``theta``, (K, S)."""
-        terms, _ = self._terms(theta)
+        terms, _ = self.terms(theta)
         return np.asarray(np.exp(terms - logsumexp(terms, axis=0)))
-
-    def widened(self, factor: float) -> GaussianMixture:
-        """The mixture with all standard deviations of its Gaussians multiplied by ``factor``."""
-        return GaussianMixture(self.weights, self.means, self.factors / factor)
 
     def marginal(self, entries: list[int]) -> GaussianMixture:
         """The joint distribution of some entries of θ."""
@@ -173,7 +169,7 @@ class GaussianMixture:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(0.5 * (low + high))
 
-    def _terms(self, theta: Array) -> tuple[Array, list[Array]]:
+    def terms(self, theta: Array) -> tuple[Array, list[Array]]:
         """``log w_k N_k(θ)``, (K, S), and the draws in the frame of each Gaussian, K times (S, d)."""
         frames = [
             dtrmm(1.0, L, (theta - mean).T, lower=1, trans_a=1).T

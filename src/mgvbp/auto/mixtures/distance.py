@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from mgvbp.auto.mixtures.exploration import WIDER, candidates, log_proposal
+from mgvbp.auto.mixtures.exploration import candidates, log_proposal
 from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
@@ -22,8 +22,8 @@ from mgvbp.families.mixture import GaussianMixture
 
 FREE_DRAWS = 4000
 """Draws under the surrogate; their share in the errors is counted."""
-HOPES = 1500
-"""Draws that show how much mass there may be beyond the fence."""
+HOPES = 1000
+"""Those of them that also show how much mass there may be beyond the fence, which takes longer."""
 
 
 class Expected(NamedTuple):
@@ -51,11 +51,14 @@ def expected(
     """What the surrogate says about the mixture and its ``fresh`` draws (n, d)."""
     x = mixture.sample(FREE_DRAWS, rng)
     h = surrogate.cautious(x) - mixture.log_density_at(x)
-    mass, error = log_mass(surrogate, mixture, rng)
-    some = candidates(mixture, HOPES, rng)
-    proposal = log_proposal(mixture, some)
-    hoped, known = (logsumexp(f(some) - proposal) for f in (surrogate.hopeful, surrogate.cautious))
-    more = max(0.0, float(hoped - known))
+    pool = candidates(mixture, FREE_DRAWS, rng)
+    proposal = log_proposal(mixture, pool)
+    within = surrogate.cautious(pool) - proposal
+    mass = float(logsumexp(within)) - math.log(len(pool))
+    error = float(np.exp(within - mass).std(ddof=1)) / math.sqrt(len(pool))
+    some = slice(None, None, len(pool) // HOPES)
+    hoped = logsumexp(surrogate.hopeful(pool[some]) - proposal[some])
+    more = max(0.0, float(hoped - logsumexp(within[some])))
     return Expected(
         float(h.mean()),
         float(h.std(ddof=1)) / math.sqrt(len(h)),
@@ -65,13 +68,11 @@ def expected(
     )
 
 
-def log_mass(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> tuple[float, float]:
-    """The logarithm of the integral within the fence, and its error, from the mixture and a wider one."""
-    half = FREE_DRAWS // 2
-    x = np.concatenate([mixture.sample(half, rng), mixture.widened(WIDER).sample(half, rng)])
-    terms = surrogate.cautious(x) - log_proposal(mixture, x)
-    mass = float(logsumexp(terms)) - math.log(len(x))
-    return mass, float(np.exp(terms - mass).std(ddof=1)) / math.sqrt(len(x))
+def log_mass(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:
+    """The logarithm of the integral within the fence, by candidates around the mixture."""
+    pool = candidates(mixture, FREE_DRAWS, rng)
+    terms = surrogate.cautious(pool) - log_proposal(mixture, pool)
+    return float(logsumexp(terms)) - math.log(len(pool))
 
 
 def measured(known: Expected, log_weights: Array) -> Distance:

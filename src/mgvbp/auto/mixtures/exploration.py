@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logsumexp
 
 from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.linalg import Array
@@ -12,27 +13,16 @@ CANDIDATES = 1500
 """Candidates among which draws are chosen."""
 WALKERS, TRAJECTORIES, BURN_IN, LEAPS = 200, 12, 4, 8
 """Walkers, their trajectories, how many of these are left out, and leapfrog steps of each."""
-FREEDOM = 5.0
-"""Degrees of freedom of the candidates with heavy tails."""
-STRETCHES = (1.5, 4.0)
-"""Some candidates are stretched in one direction by a factor between these."""
-WIDER = 1.5
-"""Candidates count as drawn from the mixture and from one this much wider."""
+STRETCHES = np.array([2.0, 4.0])
+"""Half the candidates are stretched along one axis of their Gaussian by one of these factors."""
 
 
 def candidates(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:
-    """Draws of the mixture, draws with heavier tails, and draws that are stretched in one direction, (n, d)."""
-    d, third = mixture.dim, n // 3
+    """Draws of the mixture, one half of them stretched along an axis of their Gaussian's frame, (n, d)."""
     which = rng.choice(mixture.components, n, p=mixture.weights)
-    z = rng.standard_normal((n, d))
-    z[third : 2 * third] /= np.sqrt(rng.gamma(FREEDOM / 2.0, 2.0 / FREEDOM, size=(third, 1)))
-    rest = n - 2 * third
-    directions = rng.standard_normal((rest, d))
-    axes = rng.random(rest) < 0.5
-    directions[axes] = np.eye(d)[rng.integers(d, size=int(axes.sum()))]
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    along = np.einsum("nd,nd->n", z[2 * third :], directions)
-    z[2 * third :] += ((rng.uniform(*STRETCHES, size=rest) - 1.0) * along)[:, None] * directions
+    z = rng.standard_normal((n, mixture.dim))
+    far = np.arange(n // 2)
+    z[far, rng.integers(mixture.dim, size=len(far))] *= rng.choice(STRETCHES, len(far))
     x = np.empty_like(z)
     for k in range(mixture.components):
         mine = which == k
@@ -41,9 +31,15 @@ def candidates(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Ar
 
 
 def log_proposal(mixture: GaussianMixture, x: Array) -> Array:
-    """About the log density of `candidates`, (n, d) -> (n,)."""
-    wide = mixture.widened(WIDER).log_density_at(x)
-    return np.asarray(np.logaddexp(mixture.log_density_at(x), wide) - np.log(2.0))
+    """The log density of `candidates`, (n, d) -> (n,)."""
+    terms, frames = mixture.terms(x)
+    shrunk = 0.5 * (1.0 - STRETCHES**-2.0)[:, None, None]
+    choices = len(STRETCHES) * mixture.dim
+    stretched = [
+        logsumexp(shrunk * eps**2 - np.log(STRETCHES)[:, None, None], axis=(0, 2)) - np.log(choices)
+        for eps in frames
+    ]
+    return np.asarray(logsumexp(terms + np.logaddexp(0.0, stretched), axis=0) - np.log(2.0))
 
 
 def walked(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> Array:
@@ -78,7 +74,7 @@ def informative(surrogate: Surrogate, mixture: GaussianMixture, n: int, rng: np.
     r"""``n`` draws where much of the mass may be that the surrogate is not sure of, (n, d).
 
     A process with mean m and variance s² expects the density :math:`e^{m + s^2/2}`. Candidates are taken with
-    probabilities proportional to it and to s. Each draw makes those near it (correlated under the process) less likely.
+    probabilities proportional to it, within the fence, and to s. Each draw makes those near it (correlated under the process) less likely.
     """
     process, pool = surrogate.process, candidates(mixture, CANDIDATES, rng)
     variance = process.uncertain(pool)

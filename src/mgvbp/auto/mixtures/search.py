@@ -35,6 +35,8 @@ MOST_COMPONENTS = 16
 """Most Gaussians: twice as many lower the KL by a third or less and double the time."""
 ROUNDS = 6
 """Rounds that the evaluations are meant for."""
+FEWEST_ROUNDS = 2
+"""Fewest rounds: the first has looked only where the Gaussian was."""
 MOST_ROUNDS = 12
 """Most rounds."""
 BATCHES = (16, 64)
@@ -299,7 +301,7 @@ class MixtureSearch:
         if first and best.distance.kl <= self.aim.kl_tol and state.starts.ending is not None:
             return state.starts.ending
         sure = best.distance.kl_se <= max(0.5 * self.aim.kl_tol, SURE * best.distance.kl)
-        near = best.distance.kl <= 0.5 * self.aim.kl_tol
+        near = best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol and len(tried) >= FEWEST_ROUNDS
         last = tried[-1]
         full = (
             last.mixture.components >= self._most_components
@@ -344,7 +346,7 @@ class MixtureSearch:
         """The best mixture on the surrogate, of those with the numbers of Gaussians that are tried."""
         if not state.tried and self.aim.or_gaussian and last.components == 1:
             return last  # is the Gaussian near enough?
-        mass, nearest, best, draws = log_mass(surrogate, last, rng)[0], math.inf, last, None
+        mass, nearest, best, draws = log_mass(surrogate, last, rng), math.inf, last, None
         if state.tried or last.components > 1 or self._most_components == 1:
             best = ascended(last, surrogate, rng)
             nearest = mass - _bound(surrogate, best, rng)

@@ -70,8 +70,8 @@ class Surrogate:
         return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", k @ self.inverse, k))
 
     def hopeful(self, x: Array) -> Array:
-        """The logarithm of the expected density, ``m + s²/2`` of the process, at each row, (M, d) -> (M,)."""
-        return self.predict(x) + 0.5 * np.minimum(self.process.uncertain(x), MOST_VARIANCE)
+        """The log density within the fence plus half the variance, as an expected density has it, (M, d) -> (M,)."""
+        return self.cautious(x) + 0.5 * np.minimum(self.process.uncertain(x), MOST_VARIANCE)
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         """The log density within the fence (M,) and its gradient (M, d)."""

@@ -1,0 +1,268 @@
+"""Mixtures: near the posterior, honest about how near, and usable like every posterior."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import mgvbp
+from mgvbp.auto import Aim, Auto, MixtureSearch
+from mgvbp.auto.mixtures.ascent import ascended, clustered
+from mgvbp.auto.mixtures.distance import Expected, measured
+from mgvbp.auto.mixtures.state import from_frame, to_frame
+from mgvbp.auto.mixtures.surrogate import fitted
+from mgvbp.errors import ConvergenceWarning, InvalidInputError
+from mgvbp.families.mixture import GaussianMixture
+from mgvbp.surfaces.process import usual
+from mgvbp.transforms import Positive, Real
+from posteriors import TARGETS, references
+
+
+def banana(theta):
+    return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
+
+
+EVIDENCE = np.log(np.pi)
+"""Of the banana: 2π times the standard deviations 1 and ½."""
+
+
+@pytest.fixture(scope="module")
+def fitted_banana():
+    return mgvbp.fit(banana, dim=2, family="mixture")
+
+
+def true_kl(posterior, log_density, evidence, n=20_000):
+    theta = posterior.sample(n, 99)
+    h = log_density(theta) - posterior.log_density(theta)
+    return evidence - h.mean(), h.std() / np.sqrt(n)
+
+
+def test_a_banana_is_followed(fitted_banana):
+    kl, error = true_kl(fitted_banana, banana, EVIDENCE)
+    assert kl - 4.0 * error < 0.06  # the best Gaussian is 0.39 away
+    assert fitted_banana.components > 1
+
+
+@pytest.mark.parametrize("name", ["garch11", "skew_normal_2", "poisson_mixture_children"])
+def test_the_stated_distance_is_true(name):
+    target, reference, near, stated = TARGETS[name], references()[name], 0, 0
+    for seed in range(3):
+        posterior = mgvbp.fit(target.log_density, dim=target.dim, family="mixture", rng=seed)
+        kl, error = true_kl(posterior, target.log_density, reference.log_evidence, 5_000)
+        near += kl - 3.0 * error <= 0.06
+        stated += abs(posterior.kl - kl) <= 3.0 * posterior.kl_se + 0.03 + 3.0 * error
+    assert near >= 2
+    assert stated >= 2
+
+
+def test_modes_become_components():
+    two = GaussianMixture([0.7, 0.3], [[-2.0, 0.0], [3.0, 1.0]], np.stack([np.eye(2)] * 2))
+    starts = [[-2.0, 0.0], [3.0, 1.0]]
+    posterior = mgvbp.fit(two.log_density, dim=2, family="mixture", starts=starts)
+    assert true_kl(posterior, two.log_density, 0.0)[0] < 0.05
+    share = (posterior.sample(20_000, 0)[:, 0] > 0.5).mean()
+    assert abs(share - 0.3) < 0.08
+
+
+def test_auto_keeps_a_gaussian_that_is_near_enough():
+    posterior = mgvbp.fit(lambda t: -0.5 * (t**2).sum(axis=1), dim=3, family="auto")
+    assert (posterior.components, posterior.mixture, posterior.converged) == (1, None, True)
+    assert posterior.gap < 0.01
+    assert posterior.kl <= 0.05
+
+
+def test_auto_takes_a_mixture_where_it_is_not():
+    posterior = mgvbp.fit(banana, dim=2, family="auto", kl_tol=0.05)
+    assert posterior.components > 1
+    assert true_kl(posterior, banana, EVIDENCE)[0] < 0.2
+
+
+def test_the_number_of_gaussians_can_be_chosen():
+    assert mgvbp.fit(banana, dim=2, family=mgvbp.Mixture(3)).components == 3
+
+
+def test_with_gradients():
+    def grad(theta):
+        x, y = theta.T
+        return np.stack([-x + 8.0 * x * (y - x**2), -4.0 * (y - x**2)], axis=1)
+
+    posterior = mgvbp.fit(banana, dim=2, family="mixture", grad=grad)
+    assert posterior.estimator == "gradient"
+    assert true_kl(posterior, banana, EVIDENCE)[0] < 0.1
+
+
+# --- the same posterior as every other ----------------------------------------------------------
+
+
+def test_files_pickles_and_reports_keep_the_mixture(fitted_banana, tmp_path):
+    fitted_banana.save(tmp_path / "posterior.npz")
+    again = mgvbp.load(tmp_path / "posterior.npz")
+    copy = pickle.loads(pickle.dumps(fitted_banana))
+    for other in (again, copy):
+        np.testing.assert_array_equal(other.sample(50, 1), fitted_banana.sample(50, 1))
+        assert (other.kl, other.kl_se, other.log_evidence) == (
+            fitted_banana.kl,
+            fitted_banana.kl_se,
+            fitted_banana.log_evidence,
+        )
+    assert again.summary() == fitted_banana.summary()
+    assert f"mixture of {again.components} Gaussians" in again.summary()
+    assert "nats from the posterior" in again.summary()
+
+
+def test_moments_and_quantiles_are_those_of_the_mixture(fitted_banana):
+    theta = fitted_banana.sample(100_000, 5)
+    error = 5.0 * fitted_banana.std / np.sqrt(len(theta))
+    assert (np.abs(theta.mean(axis=0) - fitted_banana.mean) < error).all()
+    np.testing.assert_allclose(fitted_banana.covariance, np.cov(theta.T), atol=0.05)
+    below = (theta < fitted_banana.quantiles([0.2])[0]).mean(axis=0)
+    np.testing.assert_allclose(below, 0.2, atol=0.01)
+
+
+def test_diagnose_trusts_a_good_mixture(fitted_banana):
+    diagnosis = fitted_banana.diagnose(4000)
+    assert diagnosis.gap is None
+    assert abs(diagnosis.log_evidence - EVIDENCE) < 0.05
+    assert diagnosis.verdict != "distrust"
+
+
+def test_a_mixture_is_the_prior_of_the_next_fit(fitted_banana):
+    def likelihood(theta):
+        return -0.5 * (theta[:, 0] - 1.0) ** 2
+
+    updated = mgvbp.fit(likelihood, prior=fitted_banana, family="mixture")
+
+    def density(theta):
+        return fitted_banana.log_density(theta) + likelihood(theta)
+
+    grid = np.stack(np.meshgrid(np.linspace(-6, 6, 301), np.linspace(-6, 16, 551)), -1).reshape(-1, 2)
+    evidence = np.log(np.exp(density(grid)).sum() * (12 / 300) * (22 / 550))
+    assert true_kl(updated, density, evidence)[0] < 0.1
+    assert updated.mean[0] > 0.3
+
+
+def test_named_parameters_have_marginals_of_the_mixture():
+    def log_likelihood(s, m):
+        return -10.0 * np.log(s) - 20.0 / s**2 - m**2 / s**2
+
+    model = mgvbp.Model(log_likelihood, mgvbp.Parameters(s=Positive(), m=Real()))
+    posterior = mgvbp.fit(model, family="mixture")
+    s = posterior["s"]
+    draws = s.sample(200_000, 0)
+    assert abs(s.mean - draws.mean()) < 5.0 * draws.std() / np.sqrt(len(draws))
+    np.testing.assert_allclose(s.std, draws.std(), rtol=0.03)
+    np.testing.assert_allclose(s.quantile([0.1, 0.9]), np.quantile(draws, [0.1, 0.9]), rtol=0.01)
+    grid = np.linspace(0.2, 15.0, 4000)
+    np.testing.assert_allclose(np.trapezoid(s.density(grid), grid), 1.0, atol=1e-3)
+    assert posterior.to_arviz(num_draws=50)["posterior"]["s"].shape == (1, 50)
+
+
+def test_a_checkpoint_continues_bit_for_bit(fitted_banana, tmp_path):
+    path = tmp_path / "run.npz"
+    # stop in the rounds of mixtures, and go on
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        mgvbp.fit(
+            banana,
+            dim=2,
+            family="mixture",
+            checkpoint=path,
+            every=0.0,
+            callback=lambda it: it.n_evaluations > 120,
+        )
+    again = mgvbp.resume(path, banana)
+    np.testing.assert_array_equal(again.mixture.means, fitted_banana.mixture.means)
+    assert again.kl == fitted_banana.kl
+
+
+def test_ask_and_tell_is_what_fit_does(fitted_banana):
+    search = MixtureSearch(Auto(0.2).start(2), Aim())
+    while not search.stop_reason:
+        search.tell(banana(search.ask()))
+    np.testing.assert_array_equal(search.best.q.means, fitted_banana.mixture.means)
+
+
+# --- its parts ----------------------------------------------------------------------------------
+
+
+def test_frames_there_and_back():
+    rng = np.random.default_rng(0)
+    mixture = GaussianMixture(
+        [1.0, 2.0], rng.normal(size=(2, 3)), np.tril(rng.normal(size=(2, 3, 3))) + 3 * np.eye(3)
+    )
+    frame = mixture.moments
+    there = to_frame(frame, mixture)
+    np.testing.assert_allclose(there.covariance, np.eye(3), atol=1e-10)
+    back = from_frame(frame, there)
+    np.testing.assert_allclose(back.factors, mixture.factors, atol=1e-10)
+    np.testing.assert_allclose(back.means, mixture.means, atol=1e-10)
+
+
+def test_the_ascent_finds_a_gaussian_exactly():
+    rng = np.random.default_rng(0)
+    target = GaussianMixture([1.0], [[0.3, -0.2]], [[[1.2, 0.0], [0.4, 0.9]]])
+    x = 1.5 * rng.normal(size=(150, 2))
+    anchor = GaussianMixture([1.0], np.zeros((1, 2)), np.eye(2)[None])
+    surrogate = fitted(anchor, anchor, x, target.log_density(x), usual(2), rng)
+    found = ascended(anchor, surrogate, rng, steps=60)
+    np.testing.assert_allclose(found.means, target.means, atol=0.02)
+    np.testing.assert_allclose(found.covariance, target.covariance, atol=0.03)
+
+
+def test_clusters_have_the_moments_of_their_draws():
+    rng = np.random.default_rng(0)
+    two = GaussianMixture([0.5, 0.5], [[-4.0], [4.0]], np.ones((2, 1, 1)))
+    found = clustered(two.sample(4000, rng), 2, rng)
+    np.testing.assert_allclose(np.sort(found.means[:, 0]), [-4.0, 4.0], atol=0.1)
+    np.testing.assert_allclose(found.weights, 0.5, atol=0.05)
+
+
+def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
+    told = 0.1 * np.random.default_rng(0).normal(size=40)
+    known = Expected(bound=-1.0, bound_error=0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0)
+    shifted = measured(known, told + 2.0)  # the truth is three nats higher everywhere
+    np.testing.assert_allclose(shifted.lower_bound, 2.0)
+    assert shifted.misfit < 1e-12
+    assert abs(shifted.kl - measured(known, told - 1.0).kl) < 0.1
+
+
+def test_a_draw_without_density_is_infinitely_far():
+    known = Expected(-1.0, 0.0, -0.9, 0.0, np.full(5, -1.0))
+    assert measured(known, np.array([-1.0, -1.0, -np.inf, -1.0, -1.0])).kl == np.inf
+
+
+# --- what cannot be had -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"family": "full", "kl_tol": 0.1}, "kl_tol= goes with"),
+        ({"family": "mixture", "method": "mgvbp"}, "go with method='auto'"),
+        ({"family": "mixture", "dim": 60}, "at most 40 parameters"),
+        ({"family": "mixture", "kl_tol": -1.0}, "kl_tol must be"),
+    ],
+)
+def test_bad_arguments(options, words):
+    with pytest.raises(InvalidInputError, match=words):
+        mgvbp.fit(banana, **{"dim": 2, **options})
+
+
+def test_no_components():
+    with pytest.raises(InvalidInputError, match="components"):
+        mgvbp.Mixture(0)
+
+
+def test_noise_ends_with_the_gaussian():
+    rng = np.random.default_rng(0)
+    with pytest.warns(ConvergenceWarning, match="noisy"):
+        posterior = mgvbp.fit(
+            lambda t: -0.5 * (t**2).sum(axis=1) + 0.3 * rng.normal(size=len(t)), dim=2, family="mixture"
+        )
+    assert posterior.mixture is None
+    assert not posterior.converged
+
+
+def test_too_few_evaluations_end_with_the_gaussian():
+    with pytest.warns(ConvergenceWarning, match="max_evaluations"):
+        posterior = mgvbp.fit(banana, dim=2, family="mixture", max_evaluations=60)
+    assert posterior.n_evaluations <= 60

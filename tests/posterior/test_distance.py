@@ -1,0 +1,32 @@
+"""`Posterior.kl`: closed forms, and what cannot be known."""
+
+import numpy as np
+import pytest
+
+import mgvbp
+from common import posterior_of
+from mgvbp.errors import ConvergenceWarning
+
+
+def test_the_distance_of_a_diagonal_gaussian_is_the_closed_form():
+    rho = 0.6
+    target = mgvbp.Gaussian([0.0, 0.0], variance=[[1.0, rho], [rho, 1.0]])
+    posterior = mgvbp.fit(target.log_density, dim=2, family="diagonal")
+    assert abs(posterior.kl + 0.5 * np.log(1.0 - rho**2)) < 4.0 * posterior.kl_se
+    assert abs(posterior.log_evidence) < 4.0 * posterior.log_evidence_se
+    assert posterior.components == 1
+
+
+def test_the_same_density_is_at_no_distance():
+    q = mgvbp.Gaussian([1.0], variance=[2.0])
+    posterior = posterior_of(q, q.log_density)
+    assert posterior.kl == pytest.approx(0.0, abs=1e-12)
+
+
+def test_what_weights_cannot_tell_is_said():
+    narrow = posterior_of(
+        mgvbp.Gaussian(np.zeros(3), variance=0.05), lambda t: -2.0 * np.log1p((t**2).sum(axis=1))
+    )
+    with pytest.warns(ConvergenceWarning, match=r"cannot be known.*family='mixture'"):
+        assert np.isnan(narrow.kl)
+    assert np.isnan(narrow.log_evidence)

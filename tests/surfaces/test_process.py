@@ -1,0 +1,62 @@
+"""The Gaussian process against scikit-learn's, and its derivatives against differences."""
+
+import numpy as np
+import pytest
+
+from common import installed
+from mgvbp.surfaces.process import NUGGET, Process, learned, usual
+
+
+def wavy(x):
+    return np.sin(x[:, 0]) * x[:, 1] + 0.5 * x[:, 2] ** 2
+
+
+@pytest.fixture(scope="module")
+def process():
+    x = np.random.default_rng(0).normal(size=(120, 3))
+    return learned(x, wavy(x), np.full(120, 1e-4), usual(3), np.random.default_rng(1))
+
+
+def test_prediction_and_variance_are_those_of_scikit_learn(process):
+    installed("sklearn")
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
+
+    a, b = process.scale, process.bend
+    # a (1 + b xᵀy)² = a b² (1/b + xᵀy)²
+    kernel = ConstantKernel(a * b**2) * DotProduct(b**-0.5) ** 2 * RBF(process.lengths)
+    mean = process._fitted[2]
+    theirs = GaussianProcessRegressor(kernel, alpha=process.noise + NUGGET * a, optimizer=None)
+    theirs.fit(process.points, process.values - mean)
+    x = np.random.default_rng(2).normal(size=(40, 3))
+    predicted, deviation = theirs.predict(x, return_std=True)
+    np.testing.assert_allclose(process.predict(x), mean + predicted, atol=1e-4)
+    np.testing.assert_allclose(process.uncertain(x), deviation**2, atol=1e-4)
+
+
+def test_a_smooth_function_is_predicted(process):
+    x = np.random.default_rng(2).normal(size=(200, 3))
+    assert np.median(np.abs(process.predict(x) - wavy(x))) < 0.02
+
+
+def test_gradient_is_the_limit_of_differences(process):
+    x, step = np.random.default_rng(2).normal(size=(20, 3)), 1e-5
+    value, gradient = process.with_gradient(x)
+    np.testing.assert_allclose(value, process.predict(x), atol=1e-8)
+    for j in range(3):
+        e = step * np.eye(3)[j]
+        difference = (process.predict(x + e) - process.predict(x - e)) / (2.0 * step)
+        np.testing.assert_allclose(gradient[:, j], difference, atol=1e-4)
+
+
+def test_learning_raises_the_likelihood():
+    x = np.random.default_rng(0).normal(size=(80, 3))
+    noise = np.full(80, 1e-4)
+    rest = np.random.default_rng(3).normal(size=(100, 3))
+
+    def error(process):
+        return np.abs(process.predict(rest) - wavy(rest)).mean()
+
+    assert error(learned(x, wavy(x), noise, usual(3), np.random.default_rng(1))) < error(
+        Process(x, wavy(x), noise, usual(3))
+    )
