@@ -11,19 +11,18 @@ from numpy.typing import ArrayLike
 from mgvbp.baselines.chains import Chains
 from mgvbp.baselines.target import counted, start, target
 from mgvbp.core import as_key, positive_integer, require
-from mgvbp.errors import (
-    ConvergenceWarning,
-    DivergenceError,
-    InvalidInputError,
-    warn_user,
-)
+from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Diagonal, Gaussian
 from mgvbp.interop import trace
 from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, Problem
+from mgvbp.sampling import warn_of_chains
 
-LARGEST_RHAT = 1.01
-"""Above it chains have not mixed (Vehtari et al. 2021)."""
+REMEDY = (
+    "try a larger num_warmup and num_draws; of a network, whose units can change places, compare predictions, not "
+    "weights"
+)
+"""What to do about chains that disagree."""
 
 
 def nuts(
@@ -148,17 +147,6 @@ def traced_prior(prior: Gaussian | None) -> Callable[[Any], Any]:
 
 
 def warn_if_unreliable(chains: Chains) -> None:
-    """Warn of divergent transitions and of chains that disagree."""
-    if chains.divergences:
-        warn_user(
-            f"{chains.divergences} of {len(chains.flat)} transitions diverged: the chains may miss a narrow part of "
-            "the posterior; a reparametrised model is the remedy",
-            ConvergenceWarning,
-        )
-    # a chain of constants has no R-hat
-    if len(chains.draws) > 1 and not (worst := float(chains.rhat.max())) <= LARGEST_RHAT:
-        warn_user(
-            f"the chains disagree, R-hat is {worst:.3f} (at most {LARGEST_RHAT} if they have mixed): try a larger "
-            "num_warmup and num_draws; of a network, whose units can change places, compare predictions, not weights",
-            ConvergenceWarning,
-        )
+    """Warn of divergent transitions and of chains that disagree; one chain has nobody to disagree with."""
+    worst = float(chains.rhat.max()) if len(chains.draws) > 1 else 1.0
+    warn_of_chains(len(chains.flat), chains.divergences, worst, REMEDY)

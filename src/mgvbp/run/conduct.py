@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from mgvbp.auto import Auto, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
-from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
@@ -24,8 +23,9 @@ from mgvbp.methods import Method, resolve_method
 from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.problem import Needs, Problem, log_prior
+from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run.checkpoint import Recorder
+from mgvbp.run.density import Density
 from mgvbp.run.evaluation import Here, evaluator
 from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
 from mgvbp.run.progress import progress_bar
@@ -274,9 +274,6 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
             NonFiniteWarning,
         )
 
-    def log_density(theta: Array) -> Array:
-        return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
-
     return Posterior(
         outcome.best.mean,
         outcome.best.factor,
@@ -287,7 +284,7 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
         trace=trace,
         failures=failures.counts,
         parameters=problem.parameters,
-        log_density=log_density,
+        log_density=Density(problem),
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
         **found,
     )
