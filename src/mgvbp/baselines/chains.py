@@ -27,6 +27,8 @@ class Chains:
         Transitions of NUTS in which the integrator lost the trajectory.
     parameters : NamedParameters, optional
         What the entries of θ stand for.
+    n_gradients : int
+        Gradients that were evaluated, those of the warm-up included.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Chains:
     draws: Array
     divergences: int = 0
     parameters: NamedParameters | None = None
+    n_gradients: int = 0
 
     @property
     def flat(self) -> Array:

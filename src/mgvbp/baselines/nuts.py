@@ -86,19 +86,20 @@ def nuts(
 
     def chain(key: Any, theta: Any) -> Any:
         for_warmup, for_draws = jax.random.split(key)
-        (state, tuned), _ = blackjax.window_adaptation(blackjax.nuts, log_density).run(
+        (state, tuned), warm = blackjax.window_adaptation(blackjax.nuts, log_density).run(
             for_warmup, theta, warmup
         )
         step = blackjax.nuts(log_density, **tuned).step
 
         def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
             state, info = step(key, state)
-            return state, (state.position, info.is_divergent)
+            return state, (state.position, info.is_divergent, info.num_integration_steps)
 
-        return jax.lax.scan(draw, state, jax.random.split(for_draws, length))[1]
+        position, divergent, steps = jax.lax.scan(draw, state, jax.random.split(for_draws, length))[1]
+        return position, divergent, steps.sum() + warm.info.num_integration_steps.sum()
 
     run, derivatives = jax.jit(chain), jax.jit(jax.value_and_grad(log_density))
-    draws, divergences = np.empty((number, length, problem.dim)), 0
+    draws, divergences, gradients = np.empty((number, length, problem.dim)), 0, 0
     with jax.enable_x64(True):
         for theta in starts:
             if not all(np.isfinite(part).all() for part in derivatives(theta)):
@@ -108,9 +109,9 @@ def nuts(
                 )
         keys = jax.random.split(jax.random.key(int(generator.integers(2**32))), number)
         for k in counted(number, "chains", progress):
-            draws[k - 1], divergent = run(keys[k - 1], starts[k - 1])
-            divergences += int(divergent.sum())
-    found = Chains(draws, divergences, problem.parameters)
+            draws[k - 1], divergent, steps = run(keys[k - 1], starts[k - 1])
+            divergences, gradients = divergences + int(divergent.sum()), gradients + int(steps)
+    found = Chains(draws, divergences, problem.parameters, gradients)
     warn_if_unreliable(found)
     return found
 

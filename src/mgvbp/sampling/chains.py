@@ -25,7 +25,6 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.sampling.convergence import ess, largest_rhat, rhat
 from mgvbp.sampling.kernels import Draws, Kernels
 from mgvbp.sampling.points import Point
-from mgvbp.sampling.step_size import StepSize
 from mgvbp.sampling.walkers import BudgetSpentError, Engine, Evaluate, Report, Walker
 
 WALKERS = 20
@@ -121,7 +120,7 @@ class Sampler:
         self._each = min(draws, math.ceil(WALKERS / chains))
         self._length = math.ceil(draws / self._each)
         self._generators = [np.random.default_rng((*key, k)) for k in range(1 + chains * self._each)]
-        self.kernels = Kernels(Draws(q), step=StepSize() if gradients else None)
+        self.kernels = Kernels.of(q, gradients)
         self.walkers: list[Walker] = []
         self.thinning, self._warm = 1, sum(WARM_UP)
 

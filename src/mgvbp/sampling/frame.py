@@ -1,7 +1,7 @@
-r"""Where samplers work: coordinates in which the target has about mean 0 and covariance I.
+r"""Where NUTS works: coordinates in which the target has about covariance I.
 
 The first frame is that of the fit, :math:`\theta = \mu + L^{-\top} \epsilon`. Where the fit is too narrow or too wide
-the draws of the warm-up show it, and a `Frame` of theirs is laid over it: :math:`\epsilon = m + R z`.
+the draws of the warm-up show it, and a `Frame` of theirs is laid over it: :math:`\epsilon = R z`.
 """
 
 from __future__ import annotations
@@ -13,49 +13,32 @@ import numpy as np
 from mgvbp.core.linalg import Array
 
 DRAWS_EACH = 5
-"""Draws for each coefficient of a mean and a covariance that are taken from draws.
+"""Draws for each coefficient of a covariance that is taken from draws.
 
-With half of them the samplers' covariance is off by a third in some direction, in 10 dimensions; twice as many would
-leave a fit that is too narrow uncorrected until the first doubling of the chains, from 10 dimensions on.
+Half of them are too few for chains, whose draws resemble each other; with twice as many a fit of 10 parameters that is
+too narrow would not be corrected in the warm-up.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The affine map ``ε = mean + root z``; without a root the map is ``ε = z``.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (d,)
-    root : ndarray of shape (d, d), or None
-        Lower triangular; ``root rootᵀ`` is the covariance.
+    """The linear map ``ε = R z``; R (d, d) is the lower factor of a covariance, or None for I.
 
     Examples
     --------
-    >>> frame = Frame(np.array([1.0, 0.0]), np.array([[2.0, 0.0], [1.0, 1.0]]))
-    >>> frame.outward(frame.inward(np.array([3.0, 5.0])))
-    array([3., 5.])
+    >>> frame = Frame(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    >>> frame.direction(np.array([1.0, 0.0])), frame.gradient(np.array([1.0, 0.0]))
+    (array([2., 1.]), array([2., 0.]))
     """
 
-    mean: Array | float = 0.0
     root: Array | None = None
 
-    def inward(self, position: Array) -> Array:
-        """``z`` of ε (d,)."""
-        if self.root is None:
-            return position
-        return np.asarray(np.linalg.solve(self.root, position - self.mean))
-
-    def outward(self, z: Array) -> Array:
-        """``ε`` of z (d,)."""
-        return z if self.root is None else self.mean + self.root @ z
-
     def direction(self, v: Array) -> Array:
-        """``root v``: how ε moves where z moves by v."""
+        """``R v``: how ε moves where z moves by v (d,)."""
         return v if self.root is None else self.root @ v
 
     def gradient(self, g: Array) -> Array:
-        """``rootᵀ g``: the gradient by z, of that by ε."""
+        """``Rᵀ g``: the gradient by z, of that by ε (d,)."""
         return g if self.root is None else self.root.T @ g
 
 
@@ -65,12 +48,12 @@ def num_coefficients(dim: int) -> int:
 
 
 def frame_of(draws: Array) -> Frame | None:
-    """The frame with the mean and covariance of ``draws`` (n, d); None if they are too few to know it."""
+    """The frame with the covariance of ``draws`` (n, d); None if they are too few to know it."""
     n, dim = draws.shape
     if n < DRAWS_EACH * num_coefficients(dim):
         return None
     covariance = np.atleast_2d(np.cov(draws, rowvar=False))
     try:
-        return Frame(draws.mean(axis=0), np.asarray(np.linalg.cholesky(covariance), np.float64))
+        return Frame(np.asarray(np.linalg.cholesky(covariance), np.float64))
     except np.linalg.LinAlgError:  # walkers that have hardly moved
         return None
