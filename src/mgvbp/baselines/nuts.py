@@ -91,7 +91,7 @@ def nuts(
         )
         step = blackjax.nuts(log_density, **tuned).step
 
-        def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
+        def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any, Any]]:
             state, info = step(key, state)
             return state, (state.position, info.is_divergent, info.num_integration_steps)
 

@@ -8,13 +8,14 @@ Warm-up is `WARM_UP` transitions of each walker, after each part of which the ke
 part. Then the kernels are fixed, and draws are recorded. If their effective size is too small when the record is full,
 its first half is dropped, of the second half every other draw is kept, and the walkers go on with half as many records
 a transition; the kernels are adapted once more. So the part that is dropped grows with the time that the chains need
-to forget where they began, and at the end all draws are equally far apart.
+to forget where they began, and at the end all draws are equally far apart. Chains are thorough (see `Kernels`) in the
+warm-up, which explores, and from the first doubling on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.sampling.convergence import ess, largest_rhat, rhat
 from mgvbp.sampling.kernels import Draws, Kernels
-from mgvbp.sampling.points import Point
+from mgvbp.sampling.points import Kernel, Point
 from mgvbp.sampling.walkers import BudgetSpentError, Engine, Evaluate, Report, Walker
 
 WALKERS = 20
@@ -206,10 +207,12 @@ class Sampler:
         self, records: int, learn: Callable[[float], None] = lambda acceptance: None, tuning: bool = False
     ) -> None:
         """Let each walker make so many more records."""
-        walks = [
-            walker.walk(lambda: self.kernels.sequence(tuning), records * self.thinning, self.thinning, learn)
-            for walker in self.walkers
-        ]
+
+        def kernels() -> Sequence[Kernel]:
+            return self.kernels.sequence(tuning, thorough=tuning or self.thinning > 1)
+
+        transitions = records * self.thinning
+        walks = [walker.walk(kernels, transitions, self.thinning, learn) for walker in self.walkers]
         self.engine.run(walks, self._tell)
 
     def _tell(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.sampling.axes import AxisSlice
 from mgvbp.sampling.frame import Frame, frame_of
 from mgvbp.sampling.independence import Independence, Proposal
 from mgvbp.sampling.nuts import Nuts
@@ -16,6 +18,14 @@ from mgvbp.sampling.points import Kernel
 from mgvbp.sampling.slices import EllipticalSlice
 from mgvbp.sampling.step_size import StepSize
 from mgvbp.sampling.tmixture import TMixture, fitted
+
+MOST_AXES = 4
+"""Slices along single parameters in a transition: a third as many as there are parameters, but at most so many.
+
+Without them the chains of eight schools, centred, did not find the neck of the funnel: means were off by 7 to 12
+standard errors, and R-hat did not show it. With one slice the means were off by 1.5 and 3.7 in two runs, with three by
+2.0.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +50,12 @@ class Draws:
 class Kernels:
     """Independence Metropolis, which goes far, then NUTS or an elliptical slice, which goes on where that is rejected.
 
+    Where chains are ``thorough`` they also make slices along single parameters.
+
     Parameters
     ----------
+    axes : AxisSlice
+        Along single parameters.
     proposal : Proposal
         Of independence Metropolis.
     shape : TMixture or Frame
@@ -50,6 +64,7 @@ class Kernels:
         Of NUTS; None without gradients.
     """
 
+    axes: AxisSlice
     proposal: Proposal
     shape: TMixture | Frame
     step: StepSize | None = None
@@ -57,15 +72,22 @@ class Kernels:
     @classmethod
     def of(cls, q: Gaussian, gradients: bool) -> Kernels:
         """The kernels to begin with, for a target that looks like the fit ``q``."""
-        return cls(Draws(q), Frame(), StepSize()) if gradients else cls(Draws(q), TMixture.standard(q.dim))
+        axes, proposal = AxisSlice(q, q.std), Draws(q)
+        if gradients:
+            return cls(axes, proposal, Frame(), StepSize())
+        return cls(axes, proposal, TMixture.standard(q.dim))
 
-    def sequence(self, tuning: bool) -> Sequence[Kernel]:
+    def sequence(self, tuning: bool, thorough: bool) -> Sequence[Kernel]:
         """The kernels of one transition."""
-        first = Independence(self.proposal)
+        last: Kernel
         if isinstance(self.shape, TMixture):
-            return first, EllipticalSlice(self.shape)
-        assert self.step is not None
-        return first, Nuts(self.shape, self.step.size if tuning else self.step.settled)
+            last = EllipticalSlice(self.shape)
+        else:
+            assert self.step is not None
+            last = Nuts(self.shape, self.step.size if tuning else self.step.settled)
+        first = Independence(self.proposal)
+        along = min(MOST_AXES, math.ceil(len(self.axes.std) / 3)) if thorough else 0
+        return (first, *along * (self.axes,), last)
 
     def learn(self, acceptance: float) -> Kernels:
         """With a step size that has learnt from the acceptance of a trajectory."""
@@ -76,11 +98,11 @@ class Kernels:
 
         Without ``tuning`` the frame of NUTS stays, for which its step size was found.
         """
-        mixture = fitted(draws, rng)
-        if mixture is None:
-            return self if self.step is None or not tuning else replace(self, step=self.step.again())
+        q, mixture = self.axes.q, fitted(draws, rng)
+        axes = AxisSlice(q, q.family.from_frame(q.factor, draws).std(axis=0))
+        found = replace(self, axes=axes, proposal=mixture or self.proposal)
         if self.step is None:
-            return Kernels(mixture, mixture)
+            return replace(found, shape=mixture or self.shape)
         if not tuning:
-            return replace(self, proposal=mixture)
-        return Kernels(mixture, frame_of(draws) or self.shape, self.step.again())
+            return found
+        return replace(found, shape=frame_of(draws) or self.shape, step=self.step.again())
