@@ -34,8 +34,8 @@ KERNELS = {
         Draws(Gaussian(np.array([0.2, 0.4]), np.array([[1.5, 0.2], [0.2, 1.0]])))
     ),
     "slice, single parameters": AxisSlice(Gaussian(np.zeros(2), 1.0), np.array([2.0, 0.5])),
-    "NUTS": Nuts(Frame(), 0.4),
-    "NUTS, another frame": Nuts(Frame(np.array([[1.0, 0.0], [0.5, 0.7]])), 0.7),
+    "NUTS": Nuts(Frame(), 0.8),
+    "NUTS, another frame": Nuts(Frame(np.array([[1.0, 0.0], [0.5, 0.7]])), 0.8),
 }
 
 
