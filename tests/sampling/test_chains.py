@@ -146,11 +146,11 @@ def test_an_interrupt_keeps_what_is_there(error):
                 raise error
             return calls(theta)
 
-        return sample(FIT, evaluate, False, draws=200, chains=2, key=(0,))
+        return sample(FIT, evaluate, False, draws=2000, chains=2, key=(0,))
 
     found = stopping(200)
     assert found.ended
-    assert 1 <= found.theta.shape[1] < 200
+    assert 1 <= found.theta.shape[1] < 2000
     assert np.isfinite(found.theta).all()
     with pytest.raises(type(error) if isinstance(error, Exception) else error):
         stopping(1)
