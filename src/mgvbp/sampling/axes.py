@@ -15,8 +15,8 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.sampling.points import Asking, Move, Point
 
 WIDTH = 3.0
-"""The first bracket in standard deviations of the parameter; half and double of it change the evaluations by one or two
-a step, as it shrinks by 40% with each."""
+"""The first bracket in standard deviations of the parameter: most of its range. Other values were not measured; a
+bracket that is too wide shrinks, which takes an evaluation or two."""
 NARROWEST = 1e-12
 """A bracket narrower than this part of the first one ends at the point itself."""
 

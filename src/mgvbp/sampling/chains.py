@@ -29,15 +29,15 @@ from mgvbp.sampling.points import Kernel, Point
 from mgvbp.sampling.walkers import BudgetSpentError, Engine, Evaluate, Report, Walker
 
 WALKERS = 20
-"""Walkers at least. With 10 their draws show less of the shape of the target, and a batch is half as large; with 40
-the warm-up takes twice as many evaluations."""
+"""Walkers at least. With 10 a batch is half as large, and so are the draws from which the shape is learnt; with 40 the
+warm-up takes twice as many evaluations."""
 WARM_UP = (25, 25)
 """Transitions of each walker before draws are kept, in the parts after which the kernels are adapted."""
 BULK, TAIL = 0.25, 0.1
 """Shares of the draws that the effective sizes should be, in the bulk and in the tails, of every entry of θ.
 
-1,000 of 4,000 draws give a mean to 3% of a standard deviation. With half of these shares R-hat is often above 1.01 by
-chance; twice the shares would double the evaluations on targets that are hard.
+1,000 of 4,000 draws give a mean to 3% of a standard deviation, and an R-hat that chance alone does not lift above
+1.01. Twice the shares would about double the evaluations on targets that are hard.
 """
 LONGEST = 32
 """Most transitions between two draws; chains that need more are better helped by another parametrisation."""

@@ -15,8 +15,8 @@ from mgvbp.core.linalg import Array
 DRAWS_EACH = 5
 """Draws for each coefficient of a covariance that is taken from draws.
 
-Half of them are too few for chains, whose draws resemble each other; with twice as many a fit of 10 parameters that is
-too narrow would not be corrected in the warm-up.
+It was chosen so that the warm-up, 500 draws, is enough for 10 parameters; with twice as many draws a fit of that size
+which is too narrow would not be corrected before the first doubling.
 """
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 ACCEPTANCE = 0.85
 """The mean acceptance along trajectories that is aimed at.
 
-Stan aims at 0.8. In 0.85 there is a reserve for the curved parts, where steps must be shorter; 0.95 takes half as many
-gradients again an effective draw.
+Stan aims at 0.8. In 0.85 there is a reserve for the curved parts, where steps must be shorter; more would take more
+gradients a trajectory. Other values were not measured.
 """
 SHRINKAGE, DELAY, DECAY = 0.05, 10.0, 0.75
 """γ, t₀ and κ of Hoffman and Gelman: how fast the step size follows, and how fast the average forgets."""
