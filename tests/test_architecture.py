@@ -22,7 +22,7 @@ LAYERS = [
     {"families", "transforms"},
     {"problem"},
     {"estimators", "models", "interop"},
-    {"methods", "surfaces"},
+    {"methods", "sampling", "surfaces"},
     {"auto", "posterior"},
     {"run", "plots"},
     {"baselines", "datasets", "networks", "report", "sklearn", "volatility"},

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp.core import Array
 from mgvbp.problem import NamedParameters
+from mgvbp.sampling import ess, rhat
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -27,6 +27,8 @@ class Chains:
         Transitions of NUTS in which the integrator lost the trajectory.
     parameters : NamedParameters, optional
         What the entries of θ stand for.
+    n_gradients : int
+        Gradients that were evaluated, those of the warm-up included.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Chains:
     draws: Array
     divergences: int = 0
     parameters: NamedParameters | None = None
+    n_gradients: int = 0
 
     @property
     def flat(self) -> Array:
@@ -65,12 +68,12 @@ class Chains:
     @cached_property
     def rhat(self) -> Array:
         """Rank-normalised split R-hat of each entry, (d,); above 1.01 the chains disagree (Vehtari et al. 2021)."""
-        return self._by_entry("rhat")
+        return rhat(self.draws)
 
     @cached_property
     def ess(self) -> Array:
         """Effective sample sizes in the bulk, (d,)."""
-        return self._by_entry("ess")
+        return ess(self.draws)
 
     @property
     def mcse(self) -> Array:
@@ -97,10 +100,3 @@ class Chains:
             name: v.reshape(grid + v.shape[1:]) for name, v in self.parameters.constrain(self.flat).items()
         }
         return from_dict({"posterior": named, "unconstrained_posterior": {"theta": self.draws}})
-
-    def _by_entry(self, name: str) -> Array:
-        from arviz_stats.base.array import array_stats
-
-        statistic: Callable[[Array], Any] = getattr(array_stats, name)
-        with np.errstate(divide="ignore", invalid="ignore"):  # of chains that stand still
-            return np.array([float(statistic(entry)) for entry in np.moveaxis(self.draws, 2, 0)])

@@ -11,19 +11,18 @@ from numpy.typing import ArrayLike
 from mgvbp.baselines.chains import Chains
 from mgvbp.baselines.target import counted, start, target
 from mgvbp.core import as_key, positive_integer, require
-from mgvbp.errors import (
-    ConvergenceWarning,
-    DivergenceError,
-    InvalidInputError,
-    warn_user,
-)
+from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Diagonal, Gaussian
 from mgvbp.interop import trace
 from mgvbp.methods import STREAM
 from mgvbp.problem import LogLikelihood, Prior, Problem
+from mgvbp.sampling import warn_of_chains
 
-LARGEST_RHAT = 1.01
-"""Above it chains have not mixed (Vehtari et al. 2021)."""
+REMEDY = (
+    "try a larger num_warmup and num_draws; of a network, whose units can change places, compare predictions, not "
+    "weights"
+)
+"""What to do about chains that disagree."""
 
 
 def nuts(
@@ -87,19 +86,20 @@ def nuts(
 
     def chain(key: Any, theta: Any) -> Any:
         for_warmup, for_draws = jax.random.split(key)
-        (state, tuned), _ = blackjax.window_adaptation(blackjax.nuts, log_density).run(
+        (state, tuned), warm = blackjax.window_adaptation(blackjax.nuts, log_density).run(
             for_warmup, theta, warmup
         )
         step = blackjax.nuts(log_density, **tuned).step
 
-        def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any]]:
+        def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any, Any]]:
             state, info = step(key, state)
-            return state, (state.position, info.is_divergent)
+            return state, (state.position, info.is_divergent, info.num_integration_steps)
 
-        return jax.lax.scan(draw, state, jax.random.split(for_draws, length))[1]
+        position, divergent, steps = jax.lax.scan(draw, state, jax.random.split(for_draws, length))[1]
+        return position, divergent, steps.sum() + warm.info.num_integration_steps.sum()
 
     run, derivatives = jax.jit(chain), jax.jit(jax.value_and_grad(log_density))
-    draws, divergences = np.empty((number, length, problem.dim)), 0
+    draws, divergences, gradients = np.empty((number, length, problem.dim)), 0, 0
     with jax.enable_x64(True):
         for theta in starts:
             if not all(np.isfinite(part).all() for part in derivatives(theta)):
@@ -109,9 +109,9 @@ def nuts(
                 )
         keys = jax.random.split(jax.random.key(int(generator.integers(2**32))), number)
         for k in counted(number, "chains", progress):
-            draws[k - 1], divergent = run(keys[k - 1], starts[k - 1])
-            divergences += int(divergent.sum())
-    found = Chains(draws, divergences, problem.parameters)
+            draws[k - 1], divergent, steps = run(keys[k - 1], starts[k - 1])
+            divergences, gradients = divergences + int(divergent.sum()), gradients + int(steps)
+    found = Chains(draws, divergences, problem.parameters, gradients)
     warn_if_unreliable(found)
     return found
 
@@ -148,17 +148,6 @@ def traced_prior(prior: Gaussian | None) -> Callable[[Any], Any]:
 
 
 def warn_if_unreliable(chains: Chains) -> None:
-    """Warn of divergent transitions and of chains that disagree."""
-    if chains.divergences:
-        warn_user(
-            f"{chains.divergences} of {len(chains.flat)} transitions diverged: the chains may miss a narrow part of "
-            "the posterior; a reparametrised model is the remedy",
-            ConvergenceWarning,
-        )
-    # a chain of constants has no R-hat
-    if len(chains.draws) > 1 and not (worst := float(chains.rhat.max())) <= LARGEST_RHAT:
-        warn_user(
-            f"the chains disagree, R-hat is {worst:.3f} (at most {LARGEST_RHAT} if they have mixed): try a larger "
-            "num_warmup and num_draws; of a network, whose units can change places, compare predictions, not weights",
-            ConvergenceWarning,
-        )
+    """Warn of divergent transitions and of chains that disagree; one chain has nobody to disagree with."""
+    worst = float(chains.rhat.max()) if len(chains.draws) > 1 else 1.0
+    warn_of_chains(len(chains.flat), chains.divergences, worst, REMEDY)

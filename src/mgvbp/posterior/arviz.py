@@ -20,8 +20,9 @@ def data_tree(
     labels: Sequence[str] | None,
     stats: Mapping[str, Array],
     pointwise: Callable[[Array], Array] | None,
+    chains: int = 1,
 ) -> DataTree:
-    """An ArviZ DataTree of draws ``theta`` (S, d), as one chain.
+    """An ArviZ DataTree of draws ``theta`` (S, d), which are those of ``chains`` chains, one after the other.
 
     Parameters
     ----------
@@ -44,18 +45,23 @@ def data_tree(
         groups["unconstrained_posterior"] = {"theta": theta}
     if pointwise is not None:
         groups["log_likelihood"] = {"y": pointwise(theta)}
-    chains = {
-        group: {name: np.asarray(draws)[None] for name, draws in variables.items()}
+    arrays = {
+        group: {name: by_chain(np.asarray(draws), chains) for name, draws in variables.items()}
         for group, variables in groups.items()
     }
     model = getattr(pointwise, "__self__", None)
     y = np.asarray(getattr(model, "y", None))
     if pointwise is not None and y.shape == groups["log_likelihood"]["y"].shape[1:]:
-        chains["observed_data"] = {"y": y}
+        arrays["observed_data"] = {"y": y}
     coords = {"beta_dim_0": list(model.names)} if isinstance(model, RegressionModel) else None
-    tree = from_dict(chains, coords=coords)
+    tree = from_dict(arrays, coords=coords)
     if labels is not None:
         # these labels are for this group only, since a named parameter may be called theta too
         node = tree["posterior" if values is None else "unconstrained_posterior"]
         node.dataset = node.to_dataset().assign_coords(theta_dim_0=list(labels))
     return tree
+
+
+def by_chain(draws: Array, chains: int) -> Array:
+    """Draws (S, ...) as (chains, S / chains, ...)."""
+    return draws.reshape(chains, -1, *draws.shape[1:])

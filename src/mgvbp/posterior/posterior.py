@@ -22,6 +22,7 @@ from mgvbp.posterior.arviz import data_tree
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
 from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.marginal import Marginal, found, marginal
+from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.summary import summarise
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters, indexed
@@ -326,6 +327,88 @@ class Posterior(Gaussian):
             labels=None if self.parameters is None and not self._labelled else self.labels,
             stats=stats,
             pointwise=self._pointwise,
+        )
+
+    def mcmc(
+        self,
+        draws: int = 1000,
+        chains: int = 4,
+        rng: int | np.random.Generator = 0,
+        *,
+        max_evaluations: int | None = None,
+        n_jobs: int | None = None,
+        timeout: float | None = None,
+        progress: bool = False,
+        log_density: LogDensity | None = None,
+        grad: LogDensity | None = None,
+    ) -> DataTree:
+        """Draws of the posterior itself, by Markov chains that start at the fit and know its shape.
+
+        With gradients the chains are those of NUTS, without them of elliptical slice sampling, both in the frame of
+        the fit and mixed with independent proposals of the fit's, later of the chains' own, shape. So there is
+        nothing to tune. At least 20 walkers go in lockstep, and a chain of the result is made of several of them. Their
+        warm-up is 50 transitions each, which are not kept. Then draws are kept, one a transition if that gives
+        effective sizes of a quarter of the draws (a tenth in the tails) and an R-hat of at most 1.01. If it does not,
+        the number of transitions from draw to draw is doubled, up to 32 (``thinning``).
+
+        Parameters
+        ----------
+        draws, chains : int
+            So many draws in each of so many chains.
+        rng : int or numpy.random.Generator
+        max_evaluations : int, optional
+            At most so many evaluations of the log density, with its gradient if it has one.
+        n_jobs, timeout
+            As for `fit`; a draw whose evaluation fails is rejected, and counted.
+        progress : bool
+            Show a bar.
+        log_density : callable, optional
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            It is evaluated in this process. It must give the same value again; a noisy one (``fit(noise=)``) is an
+            error.
+        grad : callable, optional
+            The gradient of ``log_density``, (S, d) -> (S, d).
+
+        Returns
+        -------
+        xarray.DataTree
+            As ArviZ has it. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
+            ``unconstrained_posterior`` and ``log_likelihood`` are as in `to_arviz`. ``sample_stats`` has ``lp``, the
+            log density at θ, ``acceptance_rate`` and, of NUTS, ``diverging``. The attributes of the tree and of
+            ``posterior`` are ``sampler``, the worst ``rhat``, ``ess_bulk`` and ``ess_tail`` over the entries of θ,
+            ``n_evaluations``, ``thinning`` and, of NUTS, ``divergences`` and ``step_size``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            R-hat is above 1.01 (more for chains of less than 200 draws, by their noise), transitions diverged, or the
+            run was ended by ``max_evaluations`` or control-C: there are then fewer draws.
+        NonFiniteWarning
+            The log density was not a number at some proposals, which were rejected.
+
+        Examples
+        --------
+        The logarithm of an exponential variable is skewed; its standard deviation is π/√6, that is 1.28:
+
+        >>> import mgvbp
+        >>> posterior = mgvbp.fit(lambda theta: (theta - np.exp(theta)).sum(axis=1), dim=1)
+        >>> tree = posterior.mcmc()
+        >>> theta = tree["posterior"]["theta"]
+        >>> theta.shape, tree.attrs["rhat"] <= 1.01
+        ((4, 1000, 1), True)
+        >>> posterior.std.round(1), bool(abs(theta.std() - 1.28) < 0.15)
+        (array([1.]), True)
+        """
+        return mcmc(
+            self,
+            target_of(self._density(log_density), grad),
+            draws=draws,
+            chains=chains,
+            rng=rng,
+            max_evaluations=max_evaluations,
+            n_jobs=n_jobs,
+            timeout=timeout,
+            progress=progress,
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from mgvbp.auto import Aim, Auto, MixtureSearch, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
-from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
@@ -25,8 +24,9 @@ from mgvbp.methods import Method, resolve_method
 from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.problem import Needs, Problem, log_prior
+from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run.checkpoint import Recorder
+from mgvbp.run.density import Density
 from mgvbp.run.evaluation import Here, evaluator
 from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
 from mgvbp.run.progress import progress_bar
@@ -283,9 +283,6 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
             NonFiniteWarning,
         )
 
-    def log_density(theta: Array) -> Array:
-        return problem.evaluate(theta.copy()) + log_prior(problem.prior, theta)
-
     best = outcome.best
     mixture, q = (best, best.moments) if isinstance(best, GaussianMixture) else (None, best)
     return Posterior(
@@ -299,7 +296,7 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
         trace=trace,
         failures=failures.counts,
         parameters=problem.parameters,
-        log_density=log_density,
+        log_density=Density(problem),
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
         **found,
     )

@@ -1,0 +1,202 @@
+"""`Posterior.mcmc`: what is sampled, what ArviZ gets of it, and what is said about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from mgvbp.core.checks import as_key, positive_integer, require_memory, true_or_false
+from mgvbp.core.linalg import Array
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
+from mgvbp.posterior.arviz import data_tree
+from mgvbp.posterior.diagnostics import LogDensity
+from mgvbp.posterior.failures import Failures
+from mgvbp.problem.problem import called, checked_derivatives, checked_values
+from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_chains
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+    from mgvbp.posterior.posterior import Posterior
+
+REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
+"""What to do about chains that disagree."""
+
+Evaluate = Callable[[Array], tuple[Array, Array | None]]
+
+
+@runtime_checkable
+class Target(Protocol):
+    """A log density that can be sampled; that of a fit is a `mgvbp.run.density.Density`."""
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether `evaluating` may be asked for gradients."""
+
+    def evaluating(
+        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
+    ) -> AbstractContextManager[Evaluate]:
+        """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
+
+
+class Function:
+    """A log density that a user gave, with or without its gradient; it is evaluated in this process."""
+
+    def __init__(self, log_density: LogDensity, grad: LogDensity | None) -> None:
+        self._log_density, self._grad = log_density, grad
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether there is one."""
+        return self._grad is not None
+
+    @contextmanager
+    def evaluating(
+        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures
+    ) -> Iterator[Evaluate]:
+        """Yield the function; what it raises passes."""
+        if n_jobs is not None or timeout is not None:
+            raise InvalidInputError(
+                "n_jobs= and timeout= go with the model of a fit; a function log_density= is evaluated in this process"
+            )
+
+        def at(theta: Array) -> tuple[Array, Array | None]:
+            values = checked_values(called(self._log_density, theta.copy()), theta, "log_density")
+            if not gradients:
+                return values, None
+            assert self._grad is not None
+            return values, checked_derivatives(called(self._grad, theta.copy()), theta, "grad")
+
+        yield at
+
+
+def target_of(log_density: LogDensity, grad: LogDensity | None) -> Target:
+    """What to sample: the density of the fit, which knows its gradient and its workers, or the user's function."""
+    for name, function in (("log_density", log_density), ("grad", grad)):
+        if function is not None and not callable(function):
+            raise InvalidTypeError(f"{name} must be a function of an (S, d) array; got {function!r}")
+    if grad is None and isinstance(log_density, Target):
+        return log_density
+    return Function(log_density, grad)
+
+
+def mcmc(
+    posterior: Posterior,
+    target: Target,
+    *,
+    draws: int,
+    chains: int,
+    rng: int | np.random.Generator,
+    max_evaluations: int | None,
+    n_jobs: int | None,
+    timeout: float | None,
+    progress: bool,
+) -> DataTree:
+    """Sample ``target`` by chains that start at ``posterior``; see `Posterior.mcmc`."""
+    length, number = positive_integer(draws, "draws"), positive_integer(chains, "chains")
+    require_memory(4 * length * number * posterior.dim, f"{length * number:,} draws", "draw fewer")
+    limit = math.inf if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations")
+    failures = Failures()
+    with (
+        target.evaluating(target.has_gradient, n_jobs, timeout, failures) as evaluate,
+        progress_bar(progress, length * number) as report,
+    ):
+        sampled = sample(
+            posterior,
+            evaluate,
+            target.has_gradient,
+            draws=length,
+            chains=number,
+            key=as_key(rng),
+            limit=limit,
+            report=report,
+        )
+    attributes = described(sampled, target.has_gradient)
+    warn(sampled, failures, attributes, length)
+    return exported(posterior, sampled, attributes)
+
+
+def described(sampled: Sampled, gradients: bool) -> dict[str, Any]:
+    """The attributes of the result."""
+    theta = sampled.theta
+    of_nuts = (
+        {"divergences": int(sampled.diverging.sum()), "step_size": sampled.step_size} if gradients else {}
+    )
+    return {
+        "sampler": "NUTS" if gradients else "elliptical slices",
+        "rhat": float(rhat(theta).max()),
+        "ess_bulk": float(ess(theta).min()),
+        "ess_tail": float(ess(theta, "tail").min()),
+        "n_evaluations": sampled.n_evaluations,
+        "thinning": sampled.thinning,
+        **of_nuts,
+    }
+
+
+def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wanted: int) -> None:
+    """Say what is wrong with the draws."""
+    chains, length = sampled.theta.shape[:2]
+    if sampled.rejected:
+        warn_user(
+            f"{sampled.rejected:,} of {sampled.n_evaluations:,} evaluations were not numbers and their draws were "
+            "rejected: the chains stay where the function is finite"
+            + (f"; of these, after two attempts each, {failures}" if failures.total else ""),
+            NonFiniteWarning,
+        )
+    if sampled.ended:
+        warn_user(
+            f"{sampled.ended}: there are {length:,} of {wanted:,} draws a chain, and R-hat is {attributes['rhat']:.3f}",
+            ConvergenceWarning,
+        )
+        return
+    warn_of_chains(
+        chains * length,
+        attributes.get("divergences", 0),
+        attributes["rhat"],
+        REMEDY,
+        largest_rhat(sampled.theta),
+    )
+
+
+def exported(posterior: Posterior, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
+    """The draws as ArviZ has them."""
+    chains, _, dim = sampled.theta.shape
+    theta = sampled.theta.reshape(-1, dim)
+    stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
+    if sampled.step_size is not None:
+        stats["diverging"] = sampled.diverging
+    tree = data_tree(
+        theta,
+        values=None if posterior.parameters is None else posterior.named(theta),
+        labels=None if posterior.parameters is None and not posterior._labelled else posterior.labels,
+        stats={name: column.reshape(-1) for name, column in stats.items()},
+        pointwise=posterior._pointwise,
+        chains=chains,
+    )
+    tree.attrs.update(attributes)
+    tree["posterior"].attrs.update(attributes)
+    return tree
+
+
+@contextmanager
+def progress_bar(enabled: bool, total: int) -> Iterator[Callable[[int, int], None]]:
+    """Yield a reporter of draws and evaluations that shows a bar, or that does nothing."""
+    if not true_or_false(enabled, "progress"):
+        yield lambda draws, evaluations: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("draws, {task.fields[evaluations]:,} evaluations"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("mcmc", total=total, evaluations=0)
+        yield lambda draws, evaluations: bar.update(task, completed=draws, evaluations=evaluations)
