@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import zoo
-from posteriors.chains import CHAINS, Draws, Frame, Machine, Walker, compiled, frame_of
+from posteriors.chains import CHAINS, Draws, Frame, Machine, Walker, approached, compiled, frame_of
 from posteriors.closed_forms import EXACT
 from posteriors.evidence import Estimate, bridge, fitted, importance
 from posteriors.moments import Moments, moments, split_rhat
@@ -89,12 +89,12 @@ def swapped(name: str, draws: Draws, rng: np.random.Generator) -> Draws:
 
 def settled(target: Target, machine: Machine, rng: np.random.Generator) -> Walker:
     """Chains that start at draws of the posterior, resampled from a mixture fitted to a pilot run."""
-    frame = initial(target)
+    frame = approached(machine.values, initial(target), rng)
     start = frame.centre + 1.5 * rng.standard_normal((CHAINS, target.dim)) @ frame.factor.T
     finite = np.isfinite(machine.values(start))
     start[~finite] = start[finite][np.arange((~finite).sum()) % finite.sum()]
     walker = Walker(machine, start, frame, seed=1000)
-    walker.adapt(10)
+    walker.adapt(7)
     pilot = swapped(target.name, walker.draws(10, 10, 0.0), rng).theta.reshape(-1, target.dim)
     proposal = fitted(pilot, rng)
     theta = proposal.sample(rng, 40_000)
