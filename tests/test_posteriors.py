@@ -14,7 +14,7 @@ from posteriors.closed_forms import EXACT
 from posteriors.evidence import bridge, fitted, importance
 from posteriors.make_reference import LARGEST_SE, wanted
 from posteriors.quadrature import quadrature
-from posteriors.symmetries import SWAPS, VIA
+from posteriors.symmetries import SWAPS
 from zoo.base import jax_backend
 
 OWN = {name: target for name, target in {**TARGETS, **HELD_OUT}.items() if name not in zoo.TARGETS}
@@ -141,13 +141,3 @@ def test_a_swap_of_labels_changes_nothing(name):
     assert not np.allclose(there, theta)
     np.testing.assert_allclose(SWAPS[name](there), theta)
     np.testing.assert_allclose(EVERY[name].log_density(there), EVERY[name].log_density(theta))
-
-
-@pytest.mark.parametrize("name", list(VIA))
-def test_the_other_parametrisation_is_the_same_measure(name):
-    source, carry = VIA[name]
-    theta = points(EVERY[source])
-    jacobian = (theta.shape[1] - 2) * theta[:, 1]
-    np.testing.assert_allclose(
-        EVERY[name].log_density(carry(theta)) + jacobian, EVERY[source].log_density(theta)
-    )

@@ -20,6 +20,8 @@ ROUND = 50
 ACCEPTANCE = 0.85
 LONGEST = 4.5
 """A trajectory's length is uniform up to this, in units of the frame, where half a period of a Gaussian is π."""
+STEPS = 64
+"""Leapfrog steps of a trajectory at most."""
 DIVERGENT = 1000.0
 """A trajectory that loses this many nats of energy is counted as divergent."""
 
@@ -96,7 +98,7 @@ def compiled(target: Target) -> Machine:
                 return z, momentum + 0.5 * size * gradient, value, gradient
 
             start = (z, momentum, value, gradient)
-            steps = jnp.ceil(length / size).astype(int)
+            steps = jnp.minimum(jnp.ceil(length / size), STEPS).astype(int)
             end = jax.lax.fori_loop(0, steps, leapfrog, start)
             gain = (end[2] - 0.5 * (end[1] ** 2).sum(-1)) - (value - 0.5 * (momentum**2).sum(-1))
             gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
@@ -122,6 +124,32 @@ def frame_of(theta: np.ndarray) -> Frame:
     ridge = 1e-8
     factor = np.linalg.cholesky((1.0 - ridge) * correlation + ridge * np.eye(len(sd)))
     return Frame(theta.mean(axis=0), sd[:, None] * factor)
+
+
+SOUGHT, KEPT = 4096, 400
+"""Draws of a Gaussian on the way to the posterior, and how many of them the tempered weights leave effective."""
+
+
+def approached(values: Callable[[np.ndarray], np.ndarray], frame: Frame, rng: np.random.Generator) -> Frame:
+    """The frame of a Gaussian near the posterior, by importance sampling with tempered weights from ``frame`` on."""
+    for _ in range(40):
+        z = 1.2 * rng.standard_normal((SOUGHT, len(frame.centre)))
+        theta = frame.centre + z @ frame.factor.T
+        log_weights = values(theta) + 0.5 * (z**2).sum(axis=1) / 1.2**2
+        log_weights -= log_weights.max()
+        power = 1.0
+        while effective(power * log_weights) < KEPT:
+            power *= 0.8
+        weights = np.exp(power * log_weights)
+        frame = frame_of(theta[rng.choice(SOUGHT, SOUGHT, p=weights / weights.sum())])
+        if power == 1.0:
+            break
+    return frame
+
+
+def effective(log_weights: np.ndarray) -> float:
+    weights = np.exp(log_weights)
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 class Walker:

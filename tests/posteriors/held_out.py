@@ -48,7 +48,7 @@ def dogs_learning():
 def saturable_elimination():
     """Absorption and Michaelis-Menten elimination: log ka, log Km, log Vm, log σ of the log concentrations."""
     rng = np.random.default_rng(132)
-    times, substeps, dose = np.arange(1, 11) * 1.0, 8, 6.0
+    times, substeps, dose = np.arange(1, 11) * 1.0, 4, 6.0
 
     def path(xp, ka, km, vm, collect, carry, data):
         def slope(inside, c):

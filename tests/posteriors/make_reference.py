@@ -18,20 +18,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import zoo
-from posteriors.chains import CHAINS, Draws, Frame, Machine, Walker, compiled, frame_of
+from posteriors.chains import CHAINS, Draws, Frame, Machine, Walker, approached, compiled, frame_of
 from posteriors.closed_forms import EXACT
 from posteriors.evidence import Estimate, bridge, fitted, importance
 from posteriors.moments import Moments, moments, split_rhat
 from posteriors.quadrature import quadrature
 from posteriors.reference import PATH
 from posteriors.registry import HELD_OUT, TARGETS
-from posteriors.symmetries import SWAPS, VIA
+from posteriors.symmetries import SWAPS
 from zoo.base import Target
 
 LARGEST_SE = 0.02
@@ -89,12 +88,12 @@ def swapped(name: str, draws: Draws, rng: np.random.Generator) -> Draws:
 
 def settled(target: Target, machine: Machine, rng: np.random.Generator) -> Walker:
     """Chains that start at draws of the posterior, resampled from a mixture fitted to a pilot run."""
-    frame = initial(target)
+    frame = approached(machine.values, initial(target), rng)
     start = frame.centre + 1.5 * rng.standard_normal((CHAINS, target.dim)) @ frame.factor.T
     finite = np.isfinite(machine.values(start))
     start[~finite] = start[finite][np.arange((~finite).sum()) % finite.sum()]
     walker = Walker(machine, start, frame, seed=1000)
-    walker.adapt(10)
+    walker.adapt(7)
     pilot = swapped(target.name, walker.draws(10, 10, 0.0), rng).theta.reshape(-1, target.dim)
     proposal = fitted(pilot, rng)
     theta = proposal.sample(rng, 40_000)
@@ -114,8 +113,8 @@ class Weighed(NamedTuple):
     moments: Moments
 
 
-def weigh(machine: Machine, draws: Draws, rng: np.random.Generator, carry: Callable[..., Any]) -> Weighed:
-    """A mixture fitted to each half of the chains and applied to the other; ``carry`` maps the draws kept."""
+def weigh(machine: Machine, draws: Draws, rng: np.random.Generator) -> Weighed:
+    """A mixture fitted to each half of the chains and applied to the other."""
     dim = draws.theta.shape[2]
     halves = np.split(rng.permutation(CHAINS), 2)
     bridges, weights, points = [], [], []
@@ -134,7 +133,7 @@ def weigh(machine: Machine, draws: Draws, rng: np.random.Generator, carry: Calla
     both = np.array(bridges)
     log_weights = np.concatenate(weights)
     by_weights, effective = importance(log_weights)
-    batched = carry(np.concatenate(points)).reshape(BATCHES, -1, dim)
+    batched = np.concatenate(points).reshape(BATCHES, -1, dim)
     found = moments(batched, np.exp(log_weights - log_weights.max()).reshape(BATCHES, -1))
     combined = Estimate(float(both[:, 0].mean()), float(np.hypot(*both[:, 1]) / 2.0))
     return Weighed(combined, by_weights, effective, found)
@@ -142,16 +141,14 @@ def weigh(machine: Machine, draws: Draws, rng: np.random.Generator, carry: Calla
 
 def sampled_entry(target: Target) -> tuple[Estimate, Moments, str, dict[str, Any]]:
     rng = np.random.default_rng(2)
-    source, carry = VIA.get(target.name, (target.name, lambda theta: theta))
-    base = {**zoo.TARGETS, **TARGETS, **HELD_OUT}[source]
-    machine = compiled(base)
-    walker = settled(base, machine, rng)
+    machine = compiled(target)
+    walker = settled(target, machine, rng)
     for effort in EFFORTS:
-        draws = swapped(base.name, walker.draws(*effort), rng)
+        draws = swapped(target.name, walker.draws(*effort), rng)
         if split_rhat(draws.theta) <= MIXED:
             break
-    weighed = weigh(machine, draws, rng, carry)
-    by_chains = moments(carry(draws.theta))
+    weighed = weigh(machine, draws, rng)
+    by_chains = moments(draws.theta)
     size, n = np.prod(draws.values.shape), draws.values.shape[1]
     checks: dict[str, Any] = {
         "bridge": [round(v, 5) for v in weighed.bridge],
@@ -166,8 +163,8 @@ def sampled_entry(target: Target) -> tuple[Estimate, Moments, str, dict[str, Any
         one, two = (getattr(each, name) for each in (by_chains, weighed.moments))
         error = np.hypot(*(getattr(each, f"{name}_se") for each in (by_chains, weighed.moments)))
         checks[f"{name}_z"] = round(float((np.abs(one - two) / error).max()), 2)
-    if base.dim <= 3 and base is target:
-        fine, difference = quadrature(machine.values, frame_of(draws.theta.reshape(-1, base.dim)))
+    if target.dim <= 3:
+        fine, difference = quadrature(machine.values, frame_of(draws.theta.reshape(-1, target.dim)))
         found = Moments(*fine[1:], *difference[1:])
         return Estimate(fine.log_evidence, float(difference.log_evidence)), found, "quadrature", checks
     # weights can miss a thin tail without a sign of it; chains that do not mix between modes show it by R-hat
