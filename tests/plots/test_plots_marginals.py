@@ -10,6 +10,7 @@ from common import as_posterior, random_covariance
 from mgvbp import Gaussian, Parameters, plots
 from mgvbp.baselines import Chains
 from mgvbp.errors import MgvbpWarning
+from mgvbp.families import GaussianMixture
 from mgvbp.plots.panels import BINS, NUM_DRAWS, REACH, smooth_density
 from mgvbp.transforms import CorrelationCholesky, Positive, Real, Simplex
 
@@ -33,6 +34,16 @@ def test_an_entry_of_a_vector_has_its_own_density():
         assert ax.get_title(loc="left") == f"theta[{i}]"
         x, y = labelled(ax, "posterior")
         np.testing.assert_allclose(y, stats.norm.pdf(x, q.mean[i], q.std[i]), rtol=1e-10)
+
+
+def test_a_density_with_two_modes_is_low_between_them():
+    mixture = GaussianMixture([0.7, 0.3], [[-6.0], [6.0]], np.ones((2, 1, 1)))
+    two = as_posterior(mixture.moments, parameters=Parameters(mu=Real()))
+    two.mixture = mixture
+    x, y = labelled(plots.marginals(two)[0], "posterior")
+    assert np.trapezoid(y, x) == pytest.approx(1.0, abs=2e-3)
+    assert y[np.abs(x) < 2.0].max() < 1e-3
+    assert (np.abs(x) < 2.0).sum() > 20
 
 
 def logit_normal(x, mean, sd):

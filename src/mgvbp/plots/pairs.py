@@ -9,9 +9,10 @@ import numpy as np
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.plots.canvas import GREY, LINE, SMALL, checked_axes, finished, new_figure, shown
 from mgvbp.plots.entries import Draws, Entry, chosen, columns
-from mgvbp.plots.panels import draw_density, draws_without_formula
+from mgvbp.plots.panels import NUM_DRAWS, draw_density, draws_without_formula
 from mgvbp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ MOST_DOTS = 1500
 """Draws shown in a panel; more would run together."""
 CELLS = 60
 """Cells in each direction of the histogram that stands in where a region has no formula."""
+GRID = 150
+"""Points in each direction at which the density of a mixture is computed: modes twenty widths apart stay round."""
 MARGIN = 0.05
-"""Share of the range that is added around this histogram, so that contours close."""
+"""Share of the range that is added around this histogram or grid, so that contours close."""
 BLUR = 1.5
 """Standard deviation, in cells, by which this histogram is smoothed: single cells no longer show."""
 
@@ -41,8 +44,8 @@ def corner(
     """Marginal densities on the diagonal, and below it, for each pair, regions with 50% and 95% of the probability.
 
     A region is an ellipse of the Gaussian on the unconstrained scale, mapped by the constraints: it has exactly this
-    probability. Where a number depends on several entries of θ, its regions are contours of a smoothed histogram of
-    20,000 draws.
+    probability. A region of a mixture is where its density on the unconstrained scale is highest. Where a number
+    depends on several entries of θ, its regions are contours of a smoothed histogram of 20,000 draws.
 
     Parameters
     ----------
@@ -97,12 +100,17 @@ def ellipse(mean: Array, covariance: Array, probability: float, points: int = 20
 
 def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mapping[str, Array]) -> None:
     """The regions of one pair."""
-    if right.column is None or up.column is None or posterior.mixture is not None:
+    if right.column is None or up.column is None:
         _contours(ax, right.of(own), up.of(own))
         return
     assert right.transform is not None
     assert up.transform is not None
     where = [right.column, up.column]
+    if posterior.mixture is not None:
+        x, y, log_density, heights = highest(posterior.mixture.marginal(where))
+        x, y = right.transform.constrain(x[:, None]), up.transform.constrain(y[:, None])
+        ax.contour(x.ravel(), y.ravel(), log_density, levels=heights, colors=LINE, linewidths=1.2)
+        return
     covariance = posterior.covariance_of(where)
     for probability in LEVELS:
         path = ellipse(posterior.mean[where], covariance, probability)
@@ -110,12 +118,29 @@ def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mappi
         ax.plot(x, y, color=LINE, linewidth=1.2, label=f"{probability:.0%}")
 
 
+def highest(q: GaussianMixture) -> tuple[Array, Array, Array, Array]:
+    """The log density (n, n) of a mixture of two numbers on a grid x (n,), y (n,), and its heights at the `LEVELS`.
+
+    The density is above its own quantile 1 − p with probability p; the quantiles are those of `NUM_DRAWS` draws.
+    """
+    draws = q.sample(NUM_DRAWS, rng=0)
+    heights = np.sort(np.quantile(q.log_density_at(draws), [1.0 - level for level in LEVELS]))
+    x, y = (np.linspace(*ends, GRID) for ends in map(_range, draws.T))
+    points = np.stack(np.meshgrid(x, y), axis=2)
+    return x, y, q.log_density_at(points.reshape(-1, 2)).reshape(GRID, GRID), heights
+
+
+def _range(values: Array) -> Array:
+    """Nearly all the values and a margin."""
+    ends = np.quantile(values, [0.0005, 0.9995])
+    return np.asarray(ends + MARGIN * np.ptp(values) * np.array([-1.0, 1.0]))
+
+
 def _contours(ax: Axes, x: Array, y: Array) -> None:
     """Contours of a smoothed histogram, at the heights above which it has the probabilities `LEVELS`."""
     from scipy.ndimage import gaussian_filter
 
-    ends = [np.quantile(v, [0.0005, 0.9995]) + MARGIN * np.ptp(v) * np.array([-1.0, 1.0]) for v in (x, y)]
-    counts, x_edges, y_edges = np.histogram2d(x, y, CELLS, [tuple(e) for e in ends])
+    counts, x_edges, y_edges = np.histogram2d(x, y, CELLS, [tuple(_range(v)) for v in (x, y)])
     smooth = gaussian_filter(counts, BLUR)
     falling = np.argsort(smooth, axis=None)[::-1]
     # the draws are counted, and not the smoothed cells, which spread beyond them

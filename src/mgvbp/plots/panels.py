@@ -147,12 +147,17 @@ def _draw_prior(ax: Axes, prior: Prior, entry: Entry, draws: Mapping[str, Array]
 
 
 def density_curve(q: Gaussian, entry: Entry) -> tuple[Array, Array]:
-    """Values, at equal steps of the unconstrained number, and the density at them."""
+    """Values and the density at them: quantiles, at equal steps of the unconstrained number if that is Gaussian.
+
+    Between two modes of a mixture there are hardly any quantiles, so that values at equal steps are added.
+    """
     law = entry.law(q)
     assert law is not None
     with np.errstate(over="ignore"):
         values = law.quantile(ndtr(np.linspace(-REACH, REACH, POINTS)))
     values = np.unique(values[np.isfinite(values)])
+    if isinstance(q, Posterior) and q.mixture is not None:
+        values = np.union1d(values, np.linspace(values[0], values[-1], POINTS))
     return values, law.density(values)
 
 
