@@ -109,7 +109,9 @@ def _regions(ax: Axes, posterior: Posterior, right: Entry, up: Entry, own: Mappi
     if posterior.mixture is not None:
         x, y, log_density, heights = highest(posterior.mixture.marginal(where))
         x, y = right.transform.constrain(x[:, None]), up.transform.constrain(y[:, None])
-        ax.contour(x.ravel(), y.ravel(), log_density, levels=heights, colors=LINE, linewidths=1.2)
+        ax.contour(
+            x.ravel(), y.ravel(), log_density, levels=heights, colors=LINE, linewidths=1.2, linestyles="solid"
+        )
         return
     covariance = posterior.covariance_of(where)
     for probability in LEVELS:
@@ -147,7 +149,7 @@ def _contours(ax: Axes, x: Array, y: Array) -> None:
     share = np.cumsum(counts.ravel()[falling]) / len(x)
     heights = sorted({float(smooth.ravel()[falling[np.searchsorted(share, level)]]) for level in LEVELS})
     centres = [0.5 * (edges[1:] + edges[:-1]) for edges in (x_edges, y_edges)]
-    ax.contour(*centres, smooth.T, levels=heights, colors=LINE, linewidths=1.2)
+    ax.contour(*centres, smooth.T, levels=heights, colors=LINE, linewidths=1.2, linestyles="solid")
 
 
 def _dots(ax: Axes, x: Array, y: Array) -> None:
