@@ -137,7 +137,7 @@ def test_prices(capsys, tmp_path):
         (["{file}", "--mean", "zero", "--lags", "2"], "mean='ar' goes with lags=1 or more"),
         (["--column", "r"], "--column and --prices go with a FILE"),
         (["--prices"], "--column and --prices go with a FILE"),
-        (["{file}", "--horizon", "1000000000"], "horizon must be at most 13,421 with so many paths"),
+        (["{tmp}/none.csv", "--horizon", "1000000000"], "horizon must be at most 13,421 with so many paths"),
     ],
 )
 def test_errors_are_one_line_and_exit_with_one(file, capsys, tmp_path, arguments, message):

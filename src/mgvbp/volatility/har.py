@@ -30,7 +30,7 @@ from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from
 from mgvbp.volatility.model import LEAST
 from mgvbp.volatility.result import Estimates
 from mgvbp.volatility.series import Series
-from mgvbp.volatility.simulation import BURN_IN
+from mgvbp.volatility.simulation import BURN_IN, checked_days
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -272,7 +272,7 @@ class HAR:
                 f"daily + weekly + monthly must be below 1 for a stationary series; got {slope}"
             )
         past = np.full((MONTH, 1), theta[0] / (1.0 - slope))
-        shocks = as_generator(rng).standard_normal((BURN_IN + positive_integer(days, "days"), 1))
+        shocks = as_generator(rng).standard_normal((BURN_IN + checked_days(days), 1))
         return onward(theta[None], past, shocks)[BURN_IN:, 0]
 
     def fit(
