@@ -17,11 +17,13 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +39,8 @@ TRIVIAL = ("BitOr", "BitAnd", "BitXor", "Shift", "Decorator")
 """Operators that are left out: floats have no bits, so that any test catches these, and unions are annotations."""
 BUDGET = 30.0
 """Seconds of tests, as measured without a change and under coverage, that a mutant has to survive."""
+HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "hypothesis", "mpmath", "joblib", "arviz_stats", "pandas")
+"""What takes long to import. It is imported once, and not once a mutant."""
 SLACK = 120.0
 """Seconds that these tests may take beyond ten times as long as without a change: a machine may be busy."""
 
@@ -92,30 +96,43 @@ def all_mutants() -> list[Mutant]:
 
 
 def run_tests(tree: Path, tests: list[str], *options: str, limit: float | None = None) -> int | None:
-    """The exit code of pytest on these tests of a tree; None if they run out of time."""
-    path = f"{tree / 'src'}{os.pathsep}{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+    """The exit code of pytest on these tests of a tree; None if they run out of time.
+
+    The process is a fork of this one, which has imported what takes long to import, but nothing of the tree.
+    """
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(tests))
         file.flush()
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        try:
-            run = subprocess.run(
-                [*command, *options, f"@{file.name}"],
-                cwd=tree,
-                env=environment,
-                capture_output=True,
-                timeout=limit,
-            )
-        except subprocess.TimeoutExpired:
+        words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *options, f"@{file.name}"]
+        words += [
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
+        ]  # hypothesis was imported before pytest began
+        process = get_context("fork").Process(target=in_tree, args=(tree, words))
+        process.start()
+        process.join(limit)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
             return None
-    return run.returncode
+        return process.exitcode
+
+
+def in_tree(tree: Path, words: list[str]) -> None:
+    """Run pytest in a tree, without output, and exit with its code."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os.chdir(tree)
+    os.environ["PYTHONPATH"] = str(tree / "src")  # for the processes that tests start
+    sys.path.insert(0, str(tree / "src"))
+    sys.exit(int(pytest.main(words, plugins=[sys.modules[__name__]])))
 
 
 def covered(tree: Path) -> Coverage:
     """Run all tests once, with this file as a plugin that notes what each of them reaches."""
     note = tree / "coverage.json"
-    run_tests(tree, TESTS, "-p", "mutants", f"--reached={note}")
+    run_tests(tree, TESTS, f"--reached={note}")
     seconds, reached, failed = json.loads(note.read_text())
     for test in failed:
         print(f"{test} fails without any change, and is left out")
@@ -130,6 +147,7 @@ def caught(tree: Path, coverage: Coverage, mutant: Mutant) -> tuple[bool | None,
     file, tests = tree / mutant.path, coverage.tests(mutant)
     kept = file.read_text(encoding="utf-8")
     try:
+        sys.dont_write_bytecode = True  # a file that changes within a second looks unchanged to Python
         original, mutated = apply_mutation(file, get_operator(mutant.operator)(), mutant.occurrence)
         if original is None or original == mutated:
             return None, 0
@@ -147,6 +165,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", type=Path, help="a file to go on from: what was done is written there")
     arguments = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for module in HEAVY:
+        with suppress(ImportError):
+            import_module(module)
     mutants = all_mutants()
     chosen = random.Random(arguments.seed).sample(mutants, min(arguments.sample, len(mutants)))
     log = arguments.log or Path(os.devnull)
