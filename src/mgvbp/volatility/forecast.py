@@ -129,7 +129,7 @@ def forecast(
 
 
 def last_days(likelihood: Likelihood, theta: Array, days: int = LOOK_BACK) -> Paths:
-    """What a forecast has to know of the paths at ``theta`` (S, d): their last ``days``, and the day after."""
+    """The part of the paths at ``theta`` (S, d) that a forecast needs: their last ``days``, and the day after."""
     chunk = max(1, CELLS // len(likelihood.series))
     parts = []
     for i in range(0, len(theta), chunk):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MONTH = LAGS[-1]
-"""The days that the model looks back: as many at the start of a series are not explained."""
+"""How many days the model looks back. The first days of a series, as many as these, are not explained."""
 WHAT = "realised volatility"
 """What messages call the series."""
 
@@ -49,12 +49,12 @@ class HARLikelihood(models.HAR):
 
     @property
     def n_obs(self) -> int:
-        """How many days it is the likelihood of."""
+        """The number of days that the model explains."""
         return len(self.y)
 
     @property
     def scale(self) -> Array:
-        """Sizes by which the entries of θ move: the volatilities' for the intercept, else 1."""
+        """A typical change of each entry of θ: the volatilities' standard deviation for the intercept, else 1."""
         return np.array([self.y.std(), *np.ones(len(NAMES))])
 
     def least_squares(self) -> MaximumLikelihood:

@@ -25,7 +25,7 @@ Future = tuple[Array, Array]
 """Variances and residuals of the simulated days, each (H, ..., S)."""
 Orders = tuple[int, int, int]
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-"""Draws that explode end as inf or nan: no warning is needed."""
+"""Silences NumPy: draws that explode end as inf or nan, which needs no warning."""
 
 
 def checked_days(days: int) -> int:
