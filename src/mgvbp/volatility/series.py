@@ -18,9 +18,9 @@ SCALES = (0.1, 10_000.0)
 LIMITS = (1e-100, 1e100)
 """The largest number of a series is in between: the squares of all are floats then, and so are the sums of squares."""
 STEADY = 0.1
-"""Prices change by less than this fraction from one to the next, by about 1% a day; volatilities change by about 30%."""
+"""Prices change by less than this fraction from one to the next, by about 1% a day; volatilities by about 30%."""
 WALK = 0.9
-"""Long series of prices have a larger first autocorrelation, even if they return to a mean; that of returns is near 0."""
+"""Long series of prices have a larger first autocorrelation, even if they return to a mean; returns have one near 0."""
 DATES = ("datetime64", "datetime", "date", "period")
 """The kinds of pandas index that are dates."""
 
