@@ -206,7 +206,8 @@ def test_the_frame():
 def test_the_ladder_has_eight_models_with_names_of_their_own(monkeypatch):
     """Without models it is the ladder that is compared; here the first of its steps."""
     assert len(ladder()) == len(named_models(ladder())) == 8
-    monkeypatch.setattr("mgvbp.volatility.comparison.ladder", lambda first=ladder()[:2]: first)
+    steps = ladder()[:2]
+    monkeypatch.setattr("mgvbp.volatility.comparison.ladder", lambda: steps)
     assert set(compare(returns()[:300]).rows) == {"ARCH(1)", "GARCH(1,1)"}
 
 
