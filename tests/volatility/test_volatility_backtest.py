@@ -44,21 +44,21 @@ def example():
         (GARCH(1, 1, convention="paper"), {}),
         (GARCH(1, 1, lags=2), {}),
         (GARCH(1, 1), {"mode": "update"}),
-        (GARCH(1, 1, dist="t"), {"window": 200}),
+        (GARCH(1, 1, dist="t"), {"window": 800}),
         (EGARCH(1, 1, 0), {}),
-        (FIGARCH(0, 1), {"window": 200}),
+        (FIGARCH(0, 1), {"window": 800}),
     ],
     ids=repr,
 )
 def test_no_forecast_knows_the_day_or_what_comes_after(model, options):
-    """Days 230, in the middle of a block, and 241, the first after a fit."""
-    r = returns().to_numpy()[:290]
-    whole = backtest(model, r, start=211, refit=30, **options)
-    for day in (230, 241):
+    """Days 830, in the middle of a block, and 841, the first after a fit; fits of fewer days take longer."""
+    r = returns(900).to_numpy()[:865]
+    whole = backtest(model, r, start=811, refit=30, **options)
+    for day in (830, 841):
         changed = r.copy()
         changed[day:] = 4.0 - 2.5 * changed[day:]
-        again = backtest(model, changed, start=211, refit=30, **options)
-        upto = day - 211 + 1
+        again = backtest(model, changed, start=811, refit=30, **options)
+        upto = day - 811 + 1
         # to the last digits, which the Fourier transforms of FIGARCH round by the longest day
         np.testing.assert_allclose(again.var[:upto], whole.var[:upto], rtol=1e-12)
         np.testing.assert_allclose(again.es[:upto], whole.es[:upto], rtol=1e-12)
@@ -97,8 +97,8 @@ def test_between_fits_the_filter_goes_on():
 
 
 def test_a_window_forgets():
-    found = backtest(GARCH(1, 1), returns(), start=380, refit=40, window=120)
-    assert_first_day(found, 0, GARCH(1, 1).fit(returns()[260:380], tol=TOL))
+    found = backtest(GARCH(1, 1), returns(900), start=880, refit=40, window=500)
+    assert_first_day(found, 0, GARCH(1, 1).fit(returns(900)[380:880], tol=TOL))
 
 
 def test_updates_are_those_of_the_result():
