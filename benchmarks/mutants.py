@@ -37,7 +37,7 @@ TESTS = [f"{folder}/{package}" for package in PACKAGES for folder in ("src/mgvbp
 lines, but are slower; without them the share that is caught comes out a little too low."""
 TRIVIAL = ("BitOr", "BitAnd", "BitXor", "Shift", "Decorator")
 """Operators that are left out: floats have no bits, so that any test catches these, and unions are annotations."""
-BUDGET = 30.0
+BUDGET = 12.0
 """Seconds of tests, as measured without a change and under coverage, that a mutant has to survive."""
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "hypothesis", "mpmath", "joblib", "arviz_stats", "pandas")
 """What takes long to import. It is imported once, and not once a mutant."""
