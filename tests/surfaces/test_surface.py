@@ -16,7 +16,7 @@ from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces.archive import Archive, equal_view
 from mgvbp.surfaces.hermite import hermite_polynomials
-from mgvbp.surfaces.surface import Surface, fit_surface
+from mgvbp.surfaces.surface import Surface, fit_surface, regressors
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -126,6 +126,14 @@ def test_draws_that_do_not_determine_a_surface():
 
 
 # --- kriging ------------------------------------------------------------------------------------------
+
+
+def test_regressors_are_those_that_there_is_room_for():
+    """Of four numbers: 15 monomials; then 20 cubic polynomials, or 16 of at most two numbers; then 34, or 22."""
+    eps = np.random.default_rng(5).standard_normal((80, 4))
+    for room, expected in ((30, [15]), (31, [15, 31]), (34, [15, 31]), (35, [15, 35]), (57, [15, 35, 57])):
+        sizes, columns = regressors(Full(4), eps, room)
+        assert (sizes, columns.shape) == (expected, (80, expected[-1]))
 
 
 def test_kernel_is_the_sum_over_degrees():
