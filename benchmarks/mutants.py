@@ -61,21 +61,22 @@ class Coverage(NamedTuple):
     seconds: dict[str, float]
     reached: dict[str, dict[str, list[str]]]
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """The tests to try, the most likely first; lines that are run at import are reached by all of the file."""
+    def tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """The tests to try: those of the file and of its package, and the others, each the quick ones first.
+
+        Lines that are run at import are reached by all tests of the file.
+        """
         lines = self.reached.get(mutant.path, {})
         own = {test for line in range(mutant.first, mutant.last + 1) for test in lines.get(str(line), [])}
         chosen = own or {test for tests in lines.values() for test in tests}
         near = (mutant.path, f"tests/{mutant.path.split('/')[2]}/")
-        ordered = sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test))
-        spent = 0.0
-        kept = []
-        for test in ordered:
+        spent, kept = 0.0, []
+        for test in sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test)):
             spent += self.seconds[test]
             if kept and spent > BUDGET:
                 break
             kept.append(test)
-        return kept
+        return [t for t in kept if t.startswith(near)], [t for t in kept if not t.startswith(near)]
 
 
 def all_mutants() -> list[Mutant]:
@@ -144,15 +145,18 @@ def caught(tree: Path, coverage: Coverage, mutant: Mutant) -> tuple[bool | None,
     from cosmic_ray.mutating import apply_mutation
     from cosmic_ray.plugins import get_operator
 
-    file, tests = tree / mutant.path, coverage.tests(mutant)
+    file, groups = tree / mutant.path, [tests for tests in coverage.tests(mutant) if tests]
     kept = file.read_text(encoding="utf-8")
     try:
         sys.dont_write_bytecode = True  # a file that changes within a second looks unchanged to Python
         original, mutated = apply_mutation(file, get_operator(mutant.operator)(), mutant.occurrence)
         if original is None or original == mutated:
             return None, 0
-        limit = 10.0 * sum(coverage.seconds[test] for test in tests) + SLACK
-        return bool(tests) and run_tests(tree, tests, "-x", limit=limit) != 0, len(tests)
+        for tests in groups:
+            limit = 10.0 * sum(coverage.seconds[test] for test in tests) + SLACK
+            if run_tests(tree, tests, "-x", limit=limit) != 0:
+                return True, sum(map(len, groups))
+        return False, sum(map(len, groups))
     finally:
         file.write_text(kept, encoding="utf-8")
 
@@ -181,8 +185,10 @@ def main() -> None:
         coverage = known or covered(tree)
         if known is None:
             print(json.dumps({"coverage": coverage}), file=notes, flush=True)
-        if run_tests(tree, coverage.tests(chosen[0])):
-            sys.exit("tests that were chosen for a mutant fail without it")
+        if run_tests(
+            tree, list(coverage.seconds), "--collect-only"
+        ):  # a test that is not there looks like a failure
+            sys.exit("the tests are no longer those of the log: remove it")
         for mutant in chosen:
             if mutant in done:
                 continue
