@@ -4,8 +4,8 @@ Run:  pip install cosmic-ray coverage && python benchmarks/mutants.py [--sample 
 
 The tests run once without a change, and coverage notes which lines each of them reaches and how long it takes. A fixed
 random sample of the mutants of families, methods, estimators, surfaces, auto, posterior and problem is then tried, each
-in a copy of the tree, with the tests that reach the changed line: doctests of the file and tests of its package first,
-then the others, the quick ones before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test
+in a copy of the tree, with the tests that reach the changed line: those of its package first, then the others, the quick ones
+before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test
 fails, or takes much longer than it should. Those that survive are listed, to be looked at: some change nothing that
 could be seen, the others are gaps. With ``--log`` what was done is kept, and a run that was stopped goes on from there.
 """
@@ -62,14 +62,15 @@ class Coverage(NamedTuple):
     reached: dict[str, dict[str, list[str]]]
 
     def tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
-        """The tests to try: those of the file and of its package, and the others, each the quick ones first.
+        """The tests to try: those of the package, doctests among them, and the others, each the quick ones first.
 
         Lines that are run at import are reached by all tests of the file.
         """
         lines = self.reached.get(mutant.path, {})
         own = {test for line in range(mutant.first, mutant.last + 1) for test in lines.get(str(line), [])}
         chosen = own or {test for tests in lines.values() for test in tests}
-        near = (mutant.path, f"tests/{mutant.path.split('/')[2]}/")
+        package = mutant.path.split("/")[2]
+        near = (f"src/mgvbp/{package}/", f"tests/{package}/")
         spent, kept = 0.0, []
         for test in sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test)):
             spent += self.seconds[test]
