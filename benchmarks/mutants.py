@@ -4,10 +4,10 @@ Run:  pip install cosmic-ray coverage && python benchmarks/mutants.py [--sample 
 
 The tests run once without a change, and coverage notes which lines each of them reaches and how long it takes. A fixed
 random sample of the mutants of families, methods, estimators, surfaces, auto, posterior and problem is then tried, each
-in a copy of the tree, with the tests that reach the changed line: those of its package first, then the others, the quick ones
-before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test
-fails, or takes much longer than it should. Those that survive are listed, to be looked at: some change nothing that
-could be seen, the others are gaps. With ``--log`` what was done is kept, and a run that was stopped goes on from there.
+in a copy of the tree, with the tests that reach the changed line: those of its package first, then the others, the
+quick ones before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test fails, or takes much
+longer than it should. Those that survive are listed, to be looked at: some change nothing that could be seen, the
+others are gaps. With ``--log`` what was done is kept, and a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
