@@ -71,7 +71,7 @@ class Coverage(NamedTuple):
         chosen = own or {test for tests in lines.values() for test in tests}
         package = mutant.path.split("/")[2]
         near = (f"src/mgvbp/{package}/", f"tests/{package}/")
-        spent, kept = 0.0, []
+        spent, kept = 0.0, list[str]()
         for test in sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test)):
             spent += self.seconds[test]
             if kept and spent > BUDGET:
