@@ -95,6 +95,7 @@ def test_noise_is_that_of_least_squares(family):
     theta = q.sample(24, rng)  # too few for cubic terms
     values = -0.6 * np.square(theta).sum(axis=1) + 0.3 * theta[:, 0] ** 3 + 0.2 * theta[:, 1]
     view = equal_view(q, theta)
+    assert view.size == pytest.approx(24.0)
     surface = fit_surface(view, Full(d), values, math.inf)
     Z, h = monomials(Full(d), theta), values - view.log_q
     c = np.linalg.lstsq(Z, h)[0]
