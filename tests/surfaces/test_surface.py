@@ -39,14 +39,16 @@ def log_density(q):
 def test_weights_are_those_of_the_mixture():
     """By SciPy's densities; draws from one Gaussian in two batches count as one batch."""
     rng = np.random.default_rng(0)
-    first, second, q = (some_gaussian(rng, 3) for _ in range(3))
+    first, second, third, q = (some_gaussian(rng, 3) for _ in range(4))
     archive = Archive.empty(3)
-    batches = [(first, 5), (second, 4), (second, 3)]
+    batches = [(first, 5), (second, 2), (third, 4), (third, 3)]
     for source, count in batches:
         archive = archive.add(source, source.sample(count, rng), np.zeros(count))
+    assert archive.proposals == ((first, 5), (second, 2), (third, 7))
     archive.values[2] = -np.inf
     view = archive.view(q)
-    density = {p: multivariate_normal(p.mean, p.covariance).pdf(archive.theta) for p in (first, second, q)}
+    every = (first, second, third, q)
+    density = {p: multivariate_normal(p.mean, p.covariance).pdf(archive.theta) for p in every}
     raw = density[q] / sum(count * density[source] for source, count in batches)
     raw[2] = 0.0
     np.testing.assert_allclose(view.weights, raw / raw.sum(), rtol=1e-10)
