@@ -6,6 +6,7 @@ What cannot be settled ends it, with the reason.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 
@@ -13,11 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto import constants
+from mgvbp.auto.evolution import project
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import higher
 from mgvbp.auto.rules import Rules, in_time, refined
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Trial, Verdict, elsewhere, same_values, summoned, tails, widened, witnesses
+from mgvbp.auto.trial import (
+    Trial,
+    Verdict,
+    blanket,
+    elsewhere,
+    same_values,
+    summoned,
+    tails,
+    widened,
+    wider,
+    witnesses,
+)
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
@@ -51,6 +64,16 @@ class Court(Rules):
             return self._returned(state, rival)
         return super()._concluded(state, surface, leap)
 
+    def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
+        """Remember how high the bound is elsewhere."""
+        if state.rival is not None and surface is not None and not surface.clipped:
+            # by values q was chosen for its bound on these draws, whose error is then that of a plain mean
+            chosen = 0.0 if self.needs_gradients else surface.rest / math.sqrt(surface.size)
+            sure = surface.lower_bound - constants.CONFIDENCE * math.hypot(surface.lower_bound_se, chosen)
+            if surface.size > self.enough and surface.gap < constants.BELIEVED:
+                state = replace(state, record=max(state.record, sure))
+        return super()._settled(state, surface)
+
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
         """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
         trial = state.trial
@@ -60,7 +83,7 @@ class Court(Rules):
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
         if surface.rest > constants.FAR_FROM_GAUSSIAN:
             look = self._look(state.archive)
-            if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
+            if (better := higher(surface, look, self.tol, self._generator(state), _best(state))) is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         repeat = not (state.deterministic or state.archive.noise)
         trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
@@ -117,12 +140,21 @@ class Court(Rules):
             stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
             wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
             return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
-        if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
+        if state.rival is not None and state.rival.lower_bound + self.tol > surface.lower_bound:
             return self._returned(state, state.rival)
         assert state.trial is not None
-        point = elsewhere(state.trial, state.archive, surface)
-        if point is not None and state.visits < constants.MOST_VISITS:
-            return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
+        if state.visits < constants.MOST_VISITS:
+            point = elsewhere(state.trial, state.archive, surface, state.seen)
+            if point is not None:
+                return self._visited(leaving(state), point)
+        if not state.wide:
+            others = [other for other in state.seen if not _near(state.q, other)]
+            wide = wider(state.trial, surface) or (blanket([state.q, *others]) if len(others) > 1 else None)
+            if wide is not None:
+                return self._begun_anew(replace(leaving(state), wide=True), project(wide, self.family))
+        higher_by = state.record - surface.lower_bound - constants.CONFIDENCE * surface.lower_bound_se
+        if higher_by > constants.SURPASSING * self.tol:
+            return refuted(state, "a higher mode", Outcome.SURPASSED, nats=higher_by)
         leap = propose(surface, state.radius, extrapolate=False)
         if leap is None:
             return self._escaped(state)
@@ -131,7 +163,8 @@ class Court(Rules):
     def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
         """Go back to an earlier result, since the other mode has nothing better."""
         assert rival.surface is not None
-        return refined(in_time(rival, state), rival.surface.size)
+        known = replace(state, seen=(*state.seen, state.q))
+        return refined(in_time(rival, known), rival.surface.size)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
         """What tried to refute a result that stands."""
@@ -186,6 +219,17 @@ class Court(Rules):
         steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
         told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
         return refined(told, size)
+
+
+def leaving(state: SearchState) -> SearchState:
+    """The state that goes to look at another mode, and remembers the result that it leaves."""
+    seen = (*state.seen, state.q)
+    return replace(state, rival=state, visits=state.visits + 1, trial=None, seen=seen)
+
+
+def _best(state: SearchState) -> Array:
+    """The highest draw, (d,)."""
+    return np.asarray(state.archive.theta[int(np.argmax(state.archive.values))])
 
 
 def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object) -> SearchState:

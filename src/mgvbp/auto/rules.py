@@ -30,7 +30,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import widened
+from mgvbp.auto.trial import stratified, widened
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family
@@ -182,6 +182,13 @@ class Rules(ABC):
         wider = state.q.factor / (1.0 + 1.0 / math.sqrt(self.dim))
         return Gaussian.from_factor(state.q.mean, wider, self.family)
 
+    def _sample(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
+        """Draws from `_proposal`; those that verify are stratified, so that they leave no part of a line out."""
+        q = self._proposal(state)
+        if state.phase is not Phase.VERIFY:
+            return q.sample(count, rng)
+        return q.mean + q.family.from_frame(q.factor, stratified(count, self.dim, rng))
+
     def decide(self, state: SearchState) -> SearchState:
         """Take decisions until draws are needed or the search ends."""
         decisions = 0
@@ -235,6 +242,12 @@ class Rules(ABC):
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
         """With the surface at q, decide to stop, refine, leap or look for another region."""
         state = replace(state, surface=surface)
+        if (
+            surface is not None
+            and state.phase is Phase.VERIFY
+            and surface.rest > constants.SURPRISED * state.expected + constants.SURPRISE
+        ):
+            state = replace(state, verified=False, expected=math.inf, steep=_steepest(state.archive, surface))
         if surface is None or self._misleading(state, surface):
             return self._escaped(state)
         certain = state.failures == 0 and (
@@ -277,7 +290,8 @@ class Rules(ABC):
         if after < self.tol and surface.size + fresh < self.enough:
             return refined(state, self.enough - fresh)
         if after < self.tol and not state.verified:
-            return replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
+            ready = replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
+            return replace(ready, expected=surface.rest)
         growth = min(self.fastest_growth, max(1.1, 1.05 * uncertain / self.tol))
         return refined(state, max(self.least, surface.size) * growth)
 
@@ -355,9 +369,28 @@ class Rules(ABC):
         )
 
 
+def _steepest(archive: Archive, surface: Surface) -> Array:
+    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
+    q, view = surface.q, archive.view(surface.q)
+    missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
+    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
+    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
+
+
 def in_time(earlier: SearchState, now: SearchState) -> SearchState:
     """An earlier state, with what has been counted since."""
-    counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges", "lookouts")
+    counted = (
+        "iteration",
+        "n_evaluations",
+        "max_evaluations",
+        "visits",
+        "charges",
+        "lookouts",
+        "leads",
+        "seen",
+        "wide",
+        "record",
+    )
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
 
 

@@ -20,23 +20,28 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
 from mgvbp.families import Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
-from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.surface import Surface
 
-BETWEEN, NEAR, FAR, FARTHER = 3.5, 5.5, 16.5, 49.5
+NEAR, FAR, FARTHER = 5.5, 16.5, 49.5
 """Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 4e-8."""
+NEAREST, REACH = 2.0, 3.0
+"""Scattered probes lie from `NEAREST` to `NEAREST` + `REACH` standard deviations out, plus √(d−1) in random directions:
+where draws from q have hardly looked, and where what they miss still matters."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Multiples of it, modulo 1, fill the unit interval evenly however many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ class Trial:
     @property
     def near(self) -> NDArray[np.bool_]:
         """Marks the probes that are compared with the surface, (m,)."""
-        return np.asarray(np.abs(self.steps) == NEAR)
+        return np.asarray(np.abs(self.steps) < FAR)
 
     def points(self, archive: Archive) -> Array:
         """The points to evaluate now, (n, d): draws of the archive, then the probes without a value.
@@ -139,17 +144,27 @@ def summoned(
     some = np.linspace(0, len(lost), constants.MOST_REPEATED, endpoint=False, dtype=np.intp)
     lost = lost[np.unique(some)] if len(lost) else lost
     central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
-    directions = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
-    steps = np.tile([-BETWEEN, BETWEEN, -NEAR, NEAR, -FAR, FAR], len(directions))
+    lines = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
+    scattered = _scattered(2 * (len(axes) + constants.DIAGONALS), q.dim, rng)
+    steps = np.concatenate([np.tile([-NEAR, NEAR, -FAR, FAR], len(lines)), np.linalg.norm(scattered, axis=1)])
     return Trial(
         q=q,
         rows=np.array([*central, *lost], dtype=np.intp),
-        directions=directions,
+        directions=np.concatenate([lines, scattered / steps[4 * len(lines) :, None]]),
         axes=tuple(axes.tolist()),
-        along=np.repeat(np.arange(len(directions)), 6),
+        along=np.concatenate([np.repeat(np.arange(len(lines)), 4), len(lines) + np.arange(len(scattered))]),
         steps=steps,
         values=np.full(len(steps), np.nan),
     )
+
+
+def _scattered(count: int, dim: int, rng: np.random.Generator) -> Array:
+    """Points (count, d) of the frame at evenly spread distances, in random directions (on a line: in turn)."""
+    distances = NEAREST + REACH * ((rng.uniform() + GOLDEN * np.arange(count)) % 1.0)
+    sides = np.where(np.arange(count)[:, None] % 2, -1.0, 1.0)
+    directions = rng.standard_normal((count, dim)) if dim > 1 else sides
+    lengths = (math.sqrt(dim - 1.0) + distances) / np.linalg.norm(directions, axis=1)
+    return np.asarray(lengths[:, None] * directions)
 
 
 def _axes(q: Gaussian, axes: NDArray[np.intp]) -> Array:
@@ -219,9 +234,9 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
     shown = np.abs(archive.values[finite] - _predicted(surface, theta)) > constants.SHOWN
     missed = np.abs(trial.values[near] - _predicted(surface, trial.probes[near]))
-    limit = max(tol * constants.TAIL_NATS, constants.TAIL_GROWTH * surface.rest)
+    limits = _limits(np.abs(trial.steps[near]), trial.q.dim, surface.rest, tol)
     lacking: dict[int, float] = {}
-    for k, distance in zip(near, missed, strict=True):
+    for k, distance, limit in zip(near, missed, limits, strict=True):
         along = int(trial.along[k])
         beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
         lacks = constants.WITNESSES * min(distance / limit, 1e12) ** 0.25 - np.count_nonzero(beyond & shown)
@@ -231,35 +246,86 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)
 
 
-def elsewhere(trial: Trial, archive: Archive, surface: Surface) -> Array | None:
-    """The highest point (d,) outside of q that may belong to another mode; None if there is none.
+def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
+    """Nats by which the surface may miss points at these distances from the mean (n,), in standard deviations.
 
-    It must be higher than the surface predicts: a diagonal q is narrow where its target is long.
+    A step of D nats at t standard deviations takes D Φ(−t) from the bound. What is left of a smooth function, ``rest``
+    on average, grows like its fourth power. Scattered probes have √(d−1) of their distance from the other coordinates.
+    """
+    out = np.where(distances == NEAR, NEAR, distances - math.sqrt(dim - 1.0))
+    nats = np.clip(0.5 / ndtr(-out), constants.LEAST_MISS, constants.TAIL_NATS)
+    growth = constants.TAIL_GROWTH * np.maximum((distances / NEAR) ** 4, constants.LEAST_GROWTH)
+    return np.asarray(np.maximum(tol * nats, growth * rest))
+
+
+def elsewhere(trial: Trial, archive: Archive, surface: Surface, seen: Sequence[Gaussian]) -> Array | None:
+    """The highest point (d,) that may belong to another mode; None if there is none.
+
+    Outside of q, and of the Gaussians ``seen`` before, it must be hardly lower than the highest draw, and higher than
+    the surface predicts: a diagonal q is narrow where its target is long. Inside of q it must be a `peak`.
     """
     q = trial.q
     theta, values = (
         np.concatenate([archive.theta, trial.probes]),
         np.concatenate([archive.values, trial.values]),
     )
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
+    outside = ~inside(q, theta)
     outside &= values > values.max() - constants.HIGH - 0.5 * q.dim
     outside &= values > _predicted(surface, theta) + constants.UNEXPECTED
-    return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))]) if outside.any() else None
+    found = outside | (
+        peak(q, values, surface.lower_bound) > constants.PEAK + 0.5 * q.dim + 5.0 * archive.noise
+    )
+    for other in seen:
+        found &= ~inside(other, theta)
+    return np.asarray(theta[int(np.argmax(np.where(found, values, -np.inf)))]) if found.any() else None
 
 
-def may_be_another_mode(q: Gaussian, theta: Array, values: Array, highest: float) -> NDArray[np.bool_]:
-    """Marks points (n, d) outside of q whose values (n,) are hardly lower than the ``highest`` one, (n,)."""
+def inside(q: Gaussian, theta: Array) -> NDArray[np.bool_]:
+    """Marks the points (n, d) that draws from q may reach, (n,)."""
     eps = q.family.to_frame(q.factor, theta - q.mean)
-    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
-    return np.asarray(outside & (values > highest - constants.HIGH - 0.5 * q.dim))
+    return np.asarray(np.einsum("nd,nd->n", eps, eps) < (math.sqrt(q.dim) + constants.OUTSIDE) ** 2)
+
+
+def peak(q: Gaussian, values: Array | float, lower_bound: float) -> Array:
+    """Nats by which a Gaussian with the covariance of q at points with these values (n,) might be better than q.
+
+    It is Laplace's approximation of its bound. If the mode there is narrower, its volume costs as much as the logarithm
+    of the ratio.
+    """
+    return np.asarray(values - top(q) - lower_bound)
+
+
+def top(q: Gaussian) -> float:
+    """The logarithm of the density of q at its mean."""
+    return float(q.log_density_in_frame(np.zeros((1, q.dim)))[0])
+
+
+def wider(trial: Trial, surface: Surface) -> Gaussian | None:
+    """A Gaussian that is several times as wide as q, in all directions or in one, and may be better; else None.
+
+    A direction is judged by the rule with three nodes for E f: the mean of q has 2/3, and points √3 t standard
+    deviations to either side have 1/6 each. All directions together are judged by points t√d out. The entropy is
+    larger by log t for each direction.
+    """
+    q, d = trial.q, trial.q.dim
+    centre = float(_predicted(surface, q.mean[None])[0])
+    best, found = constants.WIDER_GAIN, None
+    for distance in (NEAR, FAR):
+        level = np.abs(trial.steps) == distance
+        falls = np.maximum(trial.values[level] - centre, -1e9).reshape(-1, 2).mean(axis=1)
+        t, all_t = distance / math.sqrt(3.0), distance / math.sqrt(d)
+        k = int(np.argmax(falls))
+        if (gain := falls[k] / 3.0 + 1.0 / 6.0 + math.log(t)) > best:
+            best, found = gain, widened(q, trial.directions[trial.along[level][2 * k]], t)
+        if (gain := float(falls.mean()) + 0.5 * d + d * math.log(all_t)) > best:
+            best, found = gain, Gaussian.from_factor(q.mean, q.factor / all_t, q.family)
+    return found
 
 
 def _predicted(surface: Surface, theta: Array) -> Array:
     """The log density at some points (n, d) according to the quadratic part of a surface."""
     q = surface.q
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    return surface.lower_bound + quadratic(eps, surface.g, surface.G) + q.log_density_in_frame(eps)
+    return surface.predicted(q.family.to_frame(q.factor, theta - q.mean))
 
 
 def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
@@ -275,13 +341,22 @@ def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
     return -1, 0.0
 
 
-def widened(q: Gaussian, direction: Array) -> Gaussian:
-    r"""``q`` with `constants.WIDER` times the standard deviation in a direction u (d,) of its frame.
+def blanket(modes: Sequence[Gaussian]) -> Gaussian:
+    """The Gaussian that covers several modes: it has the moments of their mixture with equal weights."""
+    means = np.array([mode.mean for mode in modes])
+    covariance = np.mean([mode.covariance for mode in modes], axis=0) + np.cov(means.T, ddof=0)
+    full = Full(means.shape[1])
+    precision = np.linalg.inv(np.atleast_2d(covariance))
+    return Gaussian.from_factor(means.mean(axis=0), full.factor(precision=precision), full)
+
+
+def widened(q: Gaussian, direction: Array, factor: float = constants.WIDER) -> Gaussian:
+    r"""``q`` with ``factor`` s times the standard deviation in a direction u (d,) of its frame.
 
     In the frame the precision is :math:`I - (1 - s^{-2}) u u^\top`. The other directions keep their distribution.
     """
     steep = q.family.times(q.factor, direction)
-    precision = q.precision - (1.0 - constants.WIDER**-2) * np.outer(steep, steep)
+    precision = q.precision - (1.0 - factor**-2) * np.outer(steep, steep)
     full = Full(q.dim)
     return Gaussian.from_factor(q.mean, full.factor(precision=precision), full)
 
@@ -289,6 +364,11 @@ def widened(q: Gaussian, direction: Array) -> Gaussian:
 def witnesses(q: Gaussian, direction: Array, count: int, rng: np.random.Generator) -> Array:
     """Draws (count, d) from `widened`, stratified in the direction so that they reach into both tails."""
     eps = rng.standard_normal((count, q.dim))
-    levels = (np.arange(count) + rng.uniform(size=count)) / count
-    eps += (constants.WIDER * ndtri(levels) - eps @ direction)[:, None] * direction
+    eps += (constants.WIDER * stratified(count, 1, rng)[:, 0] - eps @ direction)[:, None] * direction
     return q.mean + q.family.from_frame(q.factor, eps)
+
+
+def stratified(count: int, dim: int, rng: np.random.Generator) -> Array:
+    """Draws (count, d) from N(0, I) that are evenly spread along each coordinate (a Latin hypercube)."""
+    order = rng.permuted(np.tile(np.arange(count)[:, None], (1, dim)), axis=0)
+    return np.asarray(ndtri((order + rng.uniform(size=(count, dim))) / count))
