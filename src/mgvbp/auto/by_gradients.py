@@ -55,6 +55,7 @@ class ByGradients(Court):
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
+        self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
         self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
 
@@ -108,12 +109,14 @@ class ByGradients(Court):
         few = min(view.size / constants.CERTIFYING, constants.MOST_BY_BOTH) < basis.num_monomials
         if surface is None or few:
             return surface
-        jumps = _jumps(surface, view, archive, self.tol)
-        if not jumps and surface.noise < self.tol:
+        rough = _rough(surface, view, archive, self.tol)
+        if not rough and surface.noise < self.tol:
             return surface
         other = fit_surface(view, basis, archive.values, self.tol, archive.noise)
-        better = other is not None and (jumps or other.cautious.noise < surface.noise)
-        return other if better else surface
+        if other is None:
+            return surface
+        jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
+        return other if jumps or other.cautious.noise < surface.noise else surface
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -219,7 +222,7 @@ class ByGradients(Court):
 
     def _lead(self, state: SearchState, surface: Surface) -> Array | None:
         """The highest end of an ascent at which a Gaussian may be better than q; None if there is none."""
-        if state.visits >= constants.MOST_VISITS:
+        if state.visits >= self.most_visits:
             return None
         volume = max(
             0.0, top(state.q) - top(state.first)
@@ -332,8 +335,8 @@ def _hopeless(surface: Surface, rival: SearchState) -> bool:
     return leap is not None and surface.lower_bound + leap.gain + doubt < rival.lower_bound
 
 
-def _jumps(surface: Surface, view: View, archive: Archive, tol: float) -> bool:
-    """Whether values vary more about the quadratic than their gradients allow.
+def _rough(surface: Surface, view: View, archive: Archive, tol: float) -> bool:
+    """Whether values vary more about the quadratic than their gradients allow, so that they may jump.
 
     The rest u of the quadratic has degree three or more. By Poincaré's inequality for N(0, I) its variance is at most
     E‖∇u‖²/3, the square of `Surface.rest`. It is larger where the values jump.

@@ -48,6 +48,7 @@ class ByValues(Court):
         self._basis = full if full.num_monomials <= constants.FULL_QUADRATIC else family
         count = self._basis.num_monomials
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self.most_visits = constants.MOST_VISITS_BY_VALUES
         self.fastest_growth, self.least_gain = constants.GROWTH_BY_VALUES, constants.LEAST_GAIN_BY_VALUES
         self.enough, self.most = max(30.0, constants.CERTIFYING * count), 100 * count + 3000
 

@@ -136,6 +136,9 @@ HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 9.0
 ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface
 states. At least so many effective draws are made then, and the gap is stretched by 1 + 9/d, or by 4 if d is below 3:
 the width is one of many directions if there are many parameters."""
+RARE_STRETCH = 2.0
+"""The gap is stretched by this factor where something was met that few draws show: of what is rare a surface sees too
+little to know its own noise well."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
 TAIL_NATS = 1000.0
@@ -163,9 +166,9 @@ standard deviations."""
 LOOKOUTS, AROUND, DISPERSED = 3, 2, 2.0
 """With gradients: ascents that look for a higher mode, from draws of the initial Gaussian with so many times its
 standard deviations, and from draws of the result with twice as many times its own."""
-SURPRISED, SURPRISE = 2.0, 0.05
+SURPRISED, SURPRISE, MOST_SURPRISES = 2.0, 0.05, 3
 """Draws that verify a result must not raise what a quadratic misses by more than this factor (plus so many nats): if
-they do, more draws are made and it is verified again."""
+they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
@@ -196,8 +199,8 @@ BELIEVED = 1.0
 LAPLACE_DOUBT = 0.5
 """Nats (plus a tenth per parameter) by which Laplace's approximation of another mode may be lower than the bound so far
 and be followed still."""
-MOST_VISITS = 4
-"""How often the search leaves a result to look at another mode."""
+MOST_VISITS_BY_VALUES, MOST_VISITS_BY_GRADIENTS = 2, 4
+"""How often the search leaves a result to look at another mode: by values it takes an evolution to get there."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

@@ -24,6 +24,7 @@ from mgvbp.auto.trial import (
     Verdict,
     blanket,
     elsewhere,
+    repetition,
     same_values,
     summoned,
     tails,
@@ -65,13 +66,20 @@ class Court(Rules):
         return super()._concluded(state, surface, leap)
 
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
-        """Remember how high the bound is elsewhere."""
+        """Remember how high the bound is elsewhere, and look again where fresh draws were a surprise."""
         if state.rival is not None and surface is not None and not surface.clipped:
             # by values q was chosen for its bound on these draws, whose error is then that of a plain mean
             chosen = 0.0 if self.needs_gradients else surface.rest / math.sqrt(surface.size)
             sure = surface.lower_bound - constants.CONFIDENCE * math.hypot(surface.lower_bound_se, chosen)
             if surface.size > self.enough and surface.gap < constants.BELIEVED:
                 state = replace(state, record=max(state.record, sure))
+        if surface is not None and _surprising(state, surface):
+            steep, first = _steepest(state.archive, surface), state.surprises == 0
+            state = replace(
+                wary(state), surface=surface, verified=False, steep=steep, surprises=state.surprises + 1
+            )
+            if first and not (state.deterministic or state.archive.noise):
+                return self._asked(state, repetition(state.archive, state.q))
         return super()._settled(state, surface)
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
@@ -102,6 +110,8 @@ class Court(Rules):
         surface = state.surface
         assert surface is not None
         verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
+        if not any(verdict) and not len(trial.steps):
+            return refined(replace(state, trial=None, want=0), surface.size)
         if not any(verdict):
             if (again := trial.adjourned()) is not None:
                 return self._asked(state, again)
@@ -136,14 +146,13 @@ class Court(Rules):
                 want=sum(count for _, count in verdict.suspects),
                 charges=state.charges + 1,
             )
-        if verdict.heavy and state.least_stretch == 1.0:
-            stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
-            wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
-            return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
+        stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
+        if verdict.heavy and state.least_stretch < stretch:
+            return refined(wary(state, stretch), max(constants.HEAVY_DRAWS, surface.size))
         if state.rival is not None and state.rival.lower_bound + self.tol > surface.lower_bound:
             return self._returned(state, state.rival)
         assert state.trial is not None
-        if state.visits < constants.MOST_VISITS:
+        if state.visits < self.most_visits:
             point = elsewhere(state.trial, state.archive, surface, state.seen)
             if point is not None:
                 return self._visited(leaving(state), point)
@@ -217,14 +226,35 @@ class Court(Rules):
                 archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
         size, worst = archive.view(state.q).size, state.trial.directions[state.suspects[0][0]]
         steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
-        told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
+        told = replace(self._counted(wary(state), len(theta)), archive=archive, suspects=(), steep=steep)
         return refined(told, size)
+
+
+def wary(state: SearchState, stretch: float = constants.RARE_STRETCH) -> SearchState:
+    """The state with a gap that is stretched at least so much."""
+    least = max(stretch, state.least_stretch)
+    return replace(state, least_stretch=least, stretch=max(least, state.stretch))
 
 
 def leaving(state: SearchState) -> SearchState:
     """The state that goes to look at another mode, and remembers the result that it leaves."""
     seen = (*state.seen, state.q)
     return replace(state, rival=state, visits=state.visits + 1, trial=None, seen=seen)
+
+
+def _surprising(state: SearchState, surface: Surface) -> bool:
+    """Whether the draws of a verification show that a quadratic misses much more than was thought."""
+    most = constants.SURPRISED * state.expected + constants.SURPRISE
+    verified = state.phase is Phase.VERIFY and state.surprises < constants.MOST_SURPRISES
+    return verified and surface.rest > most
+
+
+def _steepest(archive: Archive, surface: Surface) -> Array:
+    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
+    q, view = surface.q, archive.view(surface.q)
+    missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
+    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
+    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
 
 
 def _best(state: SearchState) -> Array:

@@ -66,6 +66,8 @@ class Rules(ABC):
     """Fewest draws for a surface."""
     enough: float
     """Fewest effective draws for a certificate."""
+    most_visits: int
+    """How often the search leaves a result to look at another mode."""
     most: int
     """Default of the largest number of evaluations."""
 
@@ -242,12 +244,6 @@ class Rules(ABC):
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
         """With the surface at q, decide to stop, refine, leap or look for another region."""
         state = replace(state, surface=surface)
-        if (
-            surface is not None
-            and state.phase is Phase.VERIFY
-            and surface.rest > constants.SURPRISED * state.expected + constants.SURPRISE
-        ):
-            state = replace(state, verified=False, expected=math.inf, steep=_steepest(state.archive, surface))
         if surface is None or self._misleading(state, surface):
             return self._escaped(state)
         certain = state.failures == 0 and (
@@ -367,14 +363,6 @@ class Rules(ABC):
                 verified=False,
             )
         )
-
-
-def _steepest(archive: Archive, surface: Surface) -> Array:
-    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
-    q, view = surface.q, archive.view(surface.q)
-    missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
-    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
-    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
 
 
 def in_time(earlier: SearchState, now: SearchState) -> SearchState:

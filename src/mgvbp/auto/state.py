@@ -78,6 +78,8 @@ class SearchState:
     """Whether fresh draws for a verification have been made at q."""
     expected: float = math.inf
     """What a quadratic missed (nats) before the last verification."""
+    surprises: int = 0
+    """Verifications after which it missed much more."""
     stretch: float = 1.0
     """Factor on the gap that the surface states; more than 1 only where the target is far from Gaussian."""
     least_stretch: float = 1.0

@@ -143,7 +143,7 @@ def summoned(
     lost = lost[np.argsort(distance[lost])]
     some = np.linspace(0, len(lost), constants.MOST_REPEATED, endpoint=False, dtype=np.intp)
     lost = lost[np.unique(some)] if len(lost) else lost
-    central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
+    central = [_central(archive, q)] if repeat else []
     lines = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
     scattered = _scattered(2 * (len(axes) + constants.DIAGONALS), q.dim, rng)
     steps = np.concatenate([np.tile([-NEAR, NEAR, -FAR, FAR], len(lines)), np.linalg.norm(scattered, axis=1)])
@@ -156,6 +156,19 @@ def summoned(
         steps=steps,
         values=np.full(len(steps), np.nan),
     )
+
+
+def repetition(archive: Archive, q: Gaussian) -> Trial:
+    """A trial that evaluates a central draw again, and no more."""
+    nowhere, d = np.empty(0), q.dim
+    along = np.empty(0, dtype=np.intp)
+    return Trial(q, np.array([_central(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere)
+
+
+def _central(archive: Archive, q: Gaussian) -> int:
+    """The index of the draw with a value that is nearest to the mean of q."""
+    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
+    return int(np.argmin(np.where(np.isfinite(archive.values), np.einsum("nd,nd->n", eps, eps), np.inf)))
 
 
 def _scattered(count: int, dim: int, rng: np.random.Generator) -> Array:
