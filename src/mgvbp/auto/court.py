@@ -160,7 +160,8 @@ class Court(Rules):
             others = [other for other in state.seen if not _near(state.q, other)]
             wide = wider(state.trial, surface) or (blanket([state.q, *others]) if len(others) > 1 else None)
             if wide is not None:
-                return self._begun_anew(replace(leaving(state), wide=True), project(wide, self.family))
+                there = self._begun_anew(replace(leaving(state), wide=True), project(wide, self.family))
+                return replace(there, want=2 * self.least)
         higher_by = state.record - surface.lower_bound - constants.CONFIDENCE * surface.lower_bound_se
         if higher_by > constants.SURPASSING * self.tol:
             return refuted(state, "a higher mode", Outcome.SURPASSED, nats=higher_by)
