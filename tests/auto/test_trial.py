@@ -11,7 +11,9 @@ from scipy.special import ndtr
 import mgvbp
 from common import case
 from mgvbp import Gaussian, errors
-from mgvbp.auto.trial import blanket, elsewhere, peak, stratified, summoned, tails, widened, wider, witnesses
+from mgvbp.auto.rivals import blanket, elsewhere, peak, wider
+from mgvbp.auto.trial import summoned, tails
+from mgvbp.auto.witnesses import stratified, widened, witnesses
 from mgvbp.families import Full
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.surface import fit_surface

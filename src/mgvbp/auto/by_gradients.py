@@ -23,9 +23,9 @@ from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.court import Court, leaving, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.rivals import inside, peak, top
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import inside, peak, top
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError

@@ -19,8 +19,8 @@ from mgvbp.auto import constants
 from mgvbp.auto.court import Court
 from mgvbp.auto.evolution import Evolution, moments, project, strategy
 from mgvbp.auto.leap import Leap
+from mgvbp.auto.rivals import inside, peak
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import inside, peak
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError

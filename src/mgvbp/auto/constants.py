@@ -94,9 +94,10 @@ POLISHED_GAIN = 0.01
 SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
-WIDE, HALF, HALVED, NARROWED = 2.5, 0.5, 4, (0.5, 0.25)
+WIDE, HALF, HALVED, NARROWED = 2.5, 0.5, 4, 0.5
 """Other Gaussians that are tried: one with so many times the standard deviations, for at most four axes the two that
-lie one standard deviation to either side and are half as wide, and narrower ones at the highest draw."""
+lie one standard deviation to either side and are half as wide, and at the highest draw one with this share of the
+standard deviations and one with its square."""
 DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""

@@ -17,21 +17,11 @@ from mgvbp.auto import constants
 from mgvbp.auto.evolution import project
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import higher
+from mgvbp.auto.rivals import blanket, elsewhere, wider
 from mgvbp.auto.rules import Rules, in_time, refined
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import (
-    Trial,
-    Verdict,
-    blanket,
-    elsewhere,
-    repetition,
-    same_values,
-    summoned,
-    tails,
-    widened,
-    wider,
-    witnesses,
-)
+from mgvbp.auto.trial import Trial, Verdict, repetition, same_values, summoned, tails
+from mgvbp.auto.witnesses import widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian

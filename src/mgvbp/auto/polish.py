@@ -104,7 +104,9 @@ def _moved(q: Gaussian, rng: np.random.Generator, best: Array) -> list[Gaussian]
     values, U = np.linalg.eigh(np.where(q.family.mask, change + change.T, 0.0))
     values *= constants.CHANGE / np.abs(values).max()
     peak = q.family.to_frame(q.factor, best - q.mean)
-    found = [_in_frame(q, peak, identity / narrow**2) for narrow in constants.NARROWED]
+    found = [
+        _in_frame(q, peak, identity / narrow**2) for narrow in (constants.NARROWED, constants.NARROWED**2)
+    ]
     found += [_in_frame(q, sign * shift, (U * np.exp(sign * values)) @ U.T) for sign in (1.0, -1.0)]
     for axis in rng.permutation(d)[: constants.HALVED]:
         narrower = identity + (constants.HALF**-2 - 1.0) * np.outer(identity[axis], identity[axis])

@@ -30,7 +30,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import stratified, widened
+from mgvbp.auto.witnesses import stratified, widened
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family

@@ -8,29 +8,28 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
 - *Draws without a finite value again.* If the points beside most of them fail too, q has mass where the density is
   zero, and then the lower bound of every Gaussian is −∞. The same is said of a probe of the tails that fails twice.
 - *The tails.* Probes lie on the axes of the parameters (for a given value of the parameter, where q is largest) and on
-  a few diagonals. Five and a half standard deviations out the density is compared with the surface. A large difference
-  makes the direction a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider in this direction
-  (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
+  a few diagonals, five and a half standard deviations out. As many are scattered in random directions, at distances
+  that are spread evenly: what fixed probes step over they may meet. There the density is compared with the surface. A
+  difference that would cost too much of the bound makes the direction a *suspect*: `court` then calls witnesses, draws
+  from a Gaussian that is wider in this direction (`witnesses`). They enter the archive with their weights, so that the
+  next surface takes the tail into account.
 - *Far away.* From t to 3t standard deviations the logarithm of a proper density falls by more than log 3. It is looked
   at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5.
-- *Elsewhere.* A point that is outside of q and hardly lower than the highest draw may belong to another mode. Probes
-  three and a half standard deviations out look for such points too.
+- *Elsewhere.* All these points are also looked at for other modes, and for Gaussians that are much wider (`rivals`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
-from mgvbp.families import Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.surface import Surface
@@ -245,8 +244,8 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
     theta = archive.theta[finite]
     eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
-    shown = np.abs(archive.values[finite] - _predicted(surface, theta)) > constants.SHOWN
-    missed = np.abs(trial.values[near] - _predicted(surface, trial.probes[near]))
+    shown = np.abs(archive.values[finite] - predicted(surface, theta)) > constants.SHOWN
+    missed = np.abs(trial.values[near] - predicted(surface, trial.probes[near]))
     limits = _limits(np.abs(trial.steps[near]), trial.q.dim, surface.rest, tol)
     lacking: dict[int, float] = {}
     for k, distance, limit in zip(near, missed, limits, strict=True):
@@ -271,71 +270,7 @@ def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
     return np.asarray(np.maximum(tol * nats, growth * rest))
 
 
-def elsewhere(trial: Trial, archive: Archive, surface: Surface, seen: Sequence[Gaussian]) -> Array | None:
-    """The highest point (d,) that may belong to another mode; None if there is none.
-
-    Outside of q, and of the Gaussians ``seen`` before, it must be hardly lower than the highest draw, and higher than
-    the surface predicts: a diagonal q is narrow where its target is long. Inside of q it must be a `peak`.
-    """
-    q = trial.q
-    theta, values = (
-        np.concatenate([archive.theta, trial.probes]),
-        np.concatenate([archive.values, trial.values]),
-    )
-    outside = ~inside(q, theta)
-    outside &= values > values.max() - constants.HIGH - 0.5 * q.dim
-    outside &= values > _predicted(surface, theta) + constants.UNEXPECTED
-    found = outside | (
-        peak(q, values, surface.lower_bound) > constants.PEAK + 0.5 * q.dim + 5.0 * archive.noise
-    )
-    for other in seen:
-        found &= ~inside(other, theta)
-    return np.asarray(theta[int(np.argmax(np.where(found, values, -np.inf)))]) if found.any() else None
-
-
-def inside(q: Gaussian, theta: Array) -> NDArray[np.bool_]:
-    """Marks the points (n, d) that draws from q may reach, (n,)."""
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    return np.asarray(np.einsum("nd,nd->n", eps, eps) < (math.sqrt(q.dim) + constants.OUTSIDE) ** 2)
-
-
-def peak(q: Gaussian, values: Array | float, lower_bound: float) -> Array:
-    """Nats by which a Gaussian with the covariance of q at points with these values (n,) might be better than q.
-
-    It is Laplace's approximation of its bound. If the mode there is narrower, its volume costs as much as the logarithm
-    of the ratio.
-    """
-    return np.asarray(values - top(q) - lower_bound)
-
-
-def top(q: Gaussian) -> float:
-    """The logarithm of the density of q at its mean."""
-    return float(q.log_density_in_frame(np.zeros((1, q.dim)))[0])
-
-
-def wider(trial: Trial, surface: Surface) -> Gaussian | None:
-    """A Gaussian that is several times as wide as q, in all directions or in one, and may be better; else None.
-
-    A direction is judged by the rule with three nodes for E f: the mean of q has 2/3, and points √3 t standard
-    deviations to either side have 1/6 each. All directions together are judged by points t√d out. The entropy is
-    larger by log t for each direction.
-    """
-    q, d = trial.q, trial.q.dim
-    centre = float(_predicted(surface, q.mean[None])[0])
-    best, found = constants.WIDER_GAIN, None
-    for distance in (NEAR, FAR):
-        level = np.abs(trial.steps) == distance
-        falls = np.maximum(trial.values[level] - centre, -1e9).reshape(-1, 2).mean(axis=1)
-        t, all_t = distance / math.sqrt(3.0), distance / math.sqrt(d)
-        k = int(np.argmax(falls))
-        if (gain := falls[k] / 3.0 + 1.0 / 6.0 + math.log(t)) > best:
-            best, found = gain, widened(q, trial.directions[trial.along[level][2 * k]], t)
-        if (gain := float(falls.mean()) + 0.5 * d + d * math.log(all_t)) > best:
-            best, found = gain, Gaussian.from_factor(q.mean, q.factor / all_t, q.family)
-    return found
-
-
-def _predicted(surface: Surface, theta: Array) -> Array:
+def predicted(surface: Surface, theta: Array) -> Array:
     """The log density at some points (n, d) according to the quadratic part of a surface."""
     q = surface.q
     return surface.predicted(q.family.to_frame(q.factor, theta - q.mean))
@@ -352,36 +287,3 @@ def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
             if (sign * others).max() < (sign * some).min():
                 return axis, float(0.5 * sign * ((sign * others).max() + (sign * some).min()))
     return -1, 0.0
-
-
-def blanket(modes: Sequence[Gaussian]) -> Gaussian:
-    """The Gaussian that covers several modes: it has the moments of their mixture with equal weights."""
-    means = np.array([mode.mean for mode in modes])
-    covariance = np.mean([mode.covariance for mode in modes], axis=0) + np.cov(means.T, ddof=0)
-    full = Full(means.shape[1])
-    precision = np.linalg.inv(np.atleast_2d(covariance))
-    return Gaussian.from_factor(means.mean(axis=0), full.factor(precision=precision), full)
-
-
-def widened(q: Gaussian, direction: Array, factor: float = constants.WIDER) -> Gaussian:
-    r"""``q`` with ``factor`` s times the standard deviation in a direction u (d,) of its frame.
-
-    In the frame the precision is :math:`I - (1 - s^{-2}) u u^\top`. The other directions keep their distribution.
-    """
-    steep = q.family.times(q.factor, direction)
-    precision = q.precision - (1.0 - factor**-2) * np.outer(steep, steep)
-    full = Full(q.dim)
-    return Gaussian.from_factor(q.mean, full.factor(precision=precision), full)
-
-
-def witnesses(q: Gaussian, direction: Array, count: int, rng: np.random.Generator) -> Array:
-    """Draws (count, d) from `widened`, stratified in the direction so that they reach into both tails."""
-    eps = rng.standard_normal((count, q.dim))
-    eps += (constants.WIDER * stratified(count, 1, rng)[:, 0] - eps @ direction)[:, None] * direction
-    return q.mean + q.family.from_frame(q.factor, eps)
-
-
-def stratified(count: int, dim: int, rng: np.random.Generator) -> Array:
-    """Draws (count, d) from N(0, I) that are evenly spread along each coordinate (a Latin hypercube)."""
-    order = rng.permuted(np.tile(np.arange(count)[:, None], (1, dim)), axis=0)
-    return np.asarray(ndtri((order + rng.uniform(size=(count, dim))) / count))
