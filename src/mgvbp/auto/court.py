@@ -49,11 +49,16 @@ class Court(Rules):
         """Return to an earlier result as soon as this one cannot be better."""
         rival = state.rival
         if rival is not None and (
-            _near(state.q, rival.q)
-            or state.lower_bound + constants.BETTER * (state.gap + self.tol) < rival.lower_bound
+            _near(state.q, rival.q) or self._cannot_be_better(surface, state.gap, rival.lower_bound)
         ):
             return self._returned(state, rival)
         return super()._concluded(state, surface, leap)
+
+    def _cannot_be_better(self, surface: Surface, gap: float, rival: float) -> bool:
+        """Whether the bound is far below that of a rival; few draws may misjudge it by a nat and more."""
+        few = surface.size < self.enough
+        doubt = 1.0 + 0.5 * self.dim if few else constants.CONFIDENCE * surface.lower_bound_se
+        return surface.lower_bound + constants.BETTER * (gap + self.tol) + doubt < rival
 
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
         """Remember how high the bound is elsewhere, and look again where fresh draws were a surprise."""
