@@ -180,9 +180,10 @@ MOST_BY_BOTH = 200
 """Coefficients up to which, with gradients, a surface of the values is fitted too, where that of gradients is noisy."""
 DIAGONALS = 2
 """Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
-OUTSIDE, HIGH = 2.5, 4.0
+OUTSIDE, HIGH, ACROSS = 2.5, 2.0, 4.0
 """A point outside of q, by more than so many standard deviations (plus √d), may belong to another mode if it is at most
-so many nats (plus d/2) lower than the highest draw."""
+so many nats (plus d/2) lower than the highest draw, or four nats if it lies across a valley: if it is higher than what
+the surface predicts half-way."""
 BETTER = 3.0
 """Another mode is left again if its bound is lower by more than this many times the gap that is expected there."""
 UNEXPECTED = 3.0

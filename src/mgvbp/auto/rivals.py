@@ -34,7 +34,8 @@ def elsewhere(trial: Trial, archive: Archive, surface: Surface, seen: Sequence[G
         np.concatenate([archive.values, trial.values]),
     )
     outside = ~inside(q, theta)
-    outside &= values > values.max() - constants.HIGH - 0.5 * q.dim
+    valley = values > predicted(surface, 0.5 * (theta + q.mean))
+    outside &= values > values.max() - np.where(valley, constants.ACROSS, constants.HIGH) - 0.5 * q.dim
     outside &= values > predicted(surface, theta) + constants.UNEXPECTED
     found = outside | (
         peak(q, values, surface.lower_bound) > constants.PEAK + 0.5 * q.dim + 5.0 * archive.noise
