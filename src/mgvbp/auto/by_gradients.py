@@ -140,11 +140,9 @@ class ByGradients(Court):
         rival = state.rival
         if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
             q = laplace(surface, state.scale)
-            return (
-                self._returned(replace(state, q=q), rival)
-                if rival and _hopeless(surface, rival)
-                else self._begun_anew(state, q)
-            )
+            if rival is not None and _hopeless(surface, rival):
+                return self._returned(replace(state, q=q), rival)
+            return self._begun_anew(state, q)
         return super()._settled(state, surface)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
@@ -224,9 +222,8 @@ class ByGradients(Court):
         """The highest end of an ascent at which a Gaussian may be better than q; None if there is none."""
         if state.visits >= self.most_visits:
             return None
-        volume = max(
-            0.0, top(state.q) - top(state.first)
-        )  # log of the ratio, if the initial Gaussian is wider
+        # the mode there may be as wide as the initial Gaussian: the logarithm of the ratio of the volumes
+        volume = max(0.0, top(state.q) - top(state.first))
         for point, value in state.leads:
             score = float(peak(state.q, np.array([value]), surface.lower_bound)[0])
             known = any(inside(other, point[None])[0] for other in state.seen)

@@ -186,6 +186,8 @@ so many nats (plus d/2) lower than the highest draw, or four nats if it lies acr
 the surface predicts half-way."""
 BETTER = 3.0
 """Another mode is left again if its bound is lower by more than this many times the gap that is expected there."""
+FEW_DOUBT = 1.0
+"""Nats (plus d/2) by which a surface of fewer draws than a certificate needs may state too low a bound there."""
 UNEXPECTED = 3.0
 """Nats by which such a point must be higher than the surface predicts."""
 PEAK, PEAK_BY_GRADIENTS = 1.0, 0.5

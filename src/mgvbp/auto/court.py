@@ -57,7 +57,7 @@ class Court(Rules):
     def _cannot_be_better(self, surface: Surface, gap: float, rival: float) -> bool:
         """Whether the bound is far below that of a rival; few draws may misjudge it by a nat and more."""
         few = surface.size < self.enough
-        doubt = 1.0 + 0.5 * self.dim if few else constants.CONFIDENCE * surface.lower_bound_se
+        doubt = constants.FEW_DOUBT + 0.5 * self.dim if few else constants.CONFIDENCE * surface.lower_bound_se
         return surface.lower_bound + constants.BETTER * (gap + self.tol) + doubt < rival
 
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
