@@ -127,6 +127,9 @@ NEARER = 0.99
 """Factor on the distance of probes at a second hearing; what is known of the others changes little by it."""
 SAME_VALUE = 0.01
 """Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
+OUTLYING = 5.0
+"""Two values of the same draw that differ by more than this many standard deviations of the noise show that there is
+more of it."""
 ROUNDING = 3e-7
 """The same, as a share of the value: a function that computes in single precision rounds to 1.2e-7 of it."""
 SUSPICIOUS_TAIL = 30.0

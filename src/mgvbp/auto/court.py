@@ -88,8 +88,8 @@ class Court(Rules):
             look = self._look(state.archive)
             if (better := higher(surface, look, self.tol, self._generator(state), _best(state))) is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
-        repeat = not (state.deterministic or state.archive.noise)
-        trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
+        again, axes = not state.deterministic, self._axes(state)
+        trial = summoned(state.archive, state.q, axes, self._generator(state), repeat=again)
         return self._asked(replace(state, charges=state.charges + 1), trial)
 
     def _axes(self, state: SearchState) -> NDArray[np.intp]:

@@ -204,9 +204,11 @@ def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
     if again.size and again.mean() >= 0.5:
         return Verdict(outside=_boundary(archive, trial.q))
     for a, b, known in zip(first[~lost], second[~lost], before[~lost], strict=True):
-        same = constants.SAME_VALUE + constants.ROUNDING * abs(known)
+        same = constants.SAME_VALUE + constants.ROUNDING * abs(known) + constants.OUTLYING * archive.noise
         if not (math.isfinite(a) or math.isfinite(b)):
             return Verdict(inconsistent=math.inf)
+        if archive.noise and not max(abs(a - b), abs(a - known)) <= same:
+            return Verdict(noise=float(max(abs(a - b), abs(a - known))))
         if abs(a - b) > same:
             return Verdict(noise=float(abs(a - b)))
         if abs(a - known) > same:
