@@ -153,6 +153,9 @@ TAIL_GROWTH = 100.0
 large five standard deviations out as on average."""
 LEAST_MISS, LEAST_GROWTH = 100.0, 0.04
 """The same nearer to the mean: at least so many tolerances, and this share of the growth."""
+FEW_DIMENSIONS = 10
+"""Up to so many parameters the terms that a quadratic misses are taken to be independent of each other; of more, which
+are all of the fourth degree, they add up far from the mean."""
 TAIL, SHOWN = 2.0, 1.0
 """A draw is a witness if it lies further out on the axis than so many standard deviations, and the surface misses it by
 more than so many nats."""
