@@ -13,7 +13,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.certificate import certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
 from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
-from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, evaluated, pareto_smoothed
 
 SHOWN = 5
 """Number of parameters in the table of a report: those that the weights change most."""
@@ -36,8 +36,8 @@ class Diagnosis:
         Standard error of k-hat over seeds: about 0.14 with 1,000 draws, 0.05 with 100,000. It does not include that
         more draws reach further out, where the tail may differ.
     log_evidence, log_evidence_se : float
-        Importance-sampling estimate of the log marginal likelihood and its standard error, which is itself unreliable
-        if k-hat is large.
+        Importance-sampling estimate of the log marginal likelihood and its standard error, which counts what may lie
+        beyond all draws. It is infinite, since not known, if k-hat is within a standard error of 1 or above.
     ess : float
         Effective sample size of the Pareto-smoothed weights, at most `num_draws`.
     mean_shift, sd_ratio : ndarray of shape (d,)
@@ -131,7 +131,12 @@ class Diagnosis:
     def __str__(self) -> str:
         lines = [
             f"lower bound {self.elbo:.4f} (se {self.elbo_se:.4f})",
-            f"log evidence {self.log_evidence:.4f} (se {self.log_evidence_se:.4f})",
+            f"log evidence {self.log_evidence:.4f} "
+            + (
+                f"(se {self.log_evidence_se:.4f})"
+                if np.isfinite(self.log_evidence_se)
+                else "(error not known)"
+            ),
             f"k-hat {self.khat:.2f} (se {self.khat_se:.2f}; at most {limit(self.num_draws):.2f} with "
             f"{self.num_draws:,} draws), "
             f"effective sample size {self.ess:.0f}",
@@ -197,7 +202,7 @@ def diagnose(
         khat=smoothed.khat,
         khat_se=smoothed.khat_se,
         log_evidence=float(logsumexp(h) - np.log(num_draws)),
-        log_evidence_se=float(plain.std(ddof=1) / plain.mean() / np.sqrt(num_draws)),
+        log_evidence_se=_evidence_error(plain, smoothed),
         ess=smoothed.ess,
         mean_shift=mean_shift,
         sd_ratio=sd_ratio,
@@ -210,6 +215,20 @@ def diagnose(
         log_weights=h,
         below=below,
     )
+
+
+def _evidence_error(weights: Array, smoothed: Smoothed) -> float:
+    """The standard error of the logarithm of the mean of weights (S,), as far as their tail is known; else inf.
+
+    To the spread of the mean it adds the part of the mean that lies beyond all draws: for a tail of shape k that is the
+    share of the largest weight (above the mean), divided by 1 − k. k-hat is taken one standard error too large.
+    """
+    share = float((weights.max() - weights.mean()) / weights.sum())
+    shape = max(smoothed.khat + smoothed.khat_se, 0.0)
+    if not shape < 1.0:
+        return float(np.inf)
+    spread = float(weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights)))
+    return float(np.hypot(spread, share / (1.0 - shape)))
 
 
 def _corrections(q: Gaussian, theta: Array, weights: Array) -> tuple[Array, Array]:
