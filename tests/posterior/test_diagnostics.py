@@ -639,7 +639,10 @@ def test_heavy_tails_are_not_trusted():
     assert settled
     for seed in settled:
         assert found[seed].settled
-        assert found[seed].advice == "The weights cannot correct it: try another parametrisation, or MCMC."
+        assert found[seed].advice == (
+            "The weights cannot correct it: try family='mixture', or posterior.mcmc(), which draws from the posterior "
+            "itself."
+        )
     with pytest.warns(ConvergenceWarning, match=r"k-hat is .*above 0\.70.*diagnose"):
         q.resample(500, 50_000, rng=settled[0])  # the same draws
     diagonal = posterior_of(Gaussian(variance=1.0, dim=2), target.logpdf)

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.posterior.diagnostics.certificate import certify
+from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
 from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
 from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, evaluated, pareto_smoothed
@@ -54,6 +54,8 @@ class Diagnosis:
         of q. Draws from q cannot see these optima. The verdict is then ``"distrust"``, unless all of them are so much
         lower (7 nats) that they have less than a thousandth of the mass. It is empty if all starts agreed, and None
         if there was one start.
+    cost : int or None
+        About how many evaluations a fit of a mixture takes: twice as many as this fit. None if that is not known.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
@@ -95,6 +97,7 @@ class Diagnosis:
     labels: tuple[str, ...] = field(repr=False)
     log_weights: Array = field(compare=False, repr=False)
     below: tuple[float, ...] | None = None
+    cost: int | None = None
 
     @property
     def num_draws(self) -> int:
@@ -121,7 +124,7 @@ class Diagnosis:
     @property
     def advice(self) -> str:
         """What to do, in plain words."""
-        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals)
+        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals, self.cost)
 
     @property
     def _judgement(self) -> Judgement:
@@ -187,6 +190,9 @@ def diagnose(
     rng: int | np.random.Generator,
     labels: Sequence[str],
     below: tuple[float, ...] | None = None,
+    cost: int | None = None,
+    *,
+    family: str = "",
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
     draws = evaluated(q, log_density, num_draws, rng)
@@ -194,7 +200,7 @@ def diagnose(
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
-    gap, gap_se = certify(q, draws)
+    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
     mean_shift, sd_ratio = _corrections(q, draws.theta, smoothed.weights)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -210,10 +216,11 @@ def diagnose(
         gap_se=gap_se,
         condition=condition(q),
         outside=outside,
-        family=q.family.name,
+        family=family or q.family.name,
         labels=tuple(labels),
         log_weights=h,
         below=below,
+        cost=cost,
     )
 
 
