@@ -1,120 +1,165 @@
 """The strength of the tests: what share of small changes to the code (mutants, made by cosmic-ray) they catch.
 
-Run:  pip install cosmic-ray && python benchmarks/mutants.py [--sample 150] [--seed 0] [--jobs 2]
+Run:  pip install cosmic-ray coverage && python benchmarks/mutants.py [--sample 150] [--seed 0] [--log mutants.jsonl]
 
-A fixed random sample of the mutants of families, methods, estimators, surfaces, auto, posterior and problem is tried,
-each in a copy of the tree: first the tests that mirror the package, then those of the packages that use it. A mutant is
-caught if a test fails, or takes ten times as long as it should. Those that survive are listed, to be looked at: some
-change nothing that could be seen (an equivalent one), the others are gaps.
+The tests run once without a change, and coverage notes which lines each of them reaches and how long it takes. A fixed
+random sample of the mutants of families, methods, estimators, surfaces, auto, posterior and problem is then tried, each
+in a copy of the tree, with the tests that reach the changed line: those of its package first, then the others, the
+quick ones before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test fails, or takes much
+longer than it should. Those that survive are listed, to be looked at: some change nothing that could be seen, the
+others are gaps. With ``--log`` what was done is kept, and a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from joblib import Parallel, delayed
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = {
-    "families": ["families", "methods", "posterior", "auto"],
-    "methods": ["methods", "run/test_loop.py", "models"],
-    "estimators": ["estimators", "methods", "run/test_gradient.py"],
-    "surfaces": ["surfaces", "auto", "posterior"],
-    "auto": ["auto", "surfaces", "run"],
-    "posterior": ["posterior", "problem", "report"],
-    "problem": ["problem", "posterior", "run", "test_bad_input.py"],
-}
-"""The tests to try, in this order."""
+PACKAGES = ("families", "methods", "estimators", "surfaces", "auto", "posterior", "problem")
+"""The packages whose mutants are tried."""
+TESTS = [f"{folder}/{package}" for package in PACKAGES for folder in ("src/mgvbp", "tests")]
+"""The tests that may catch them: doctests and those that mirror the packages. Those of higher layers reach the same
+lines, but are slower; without them the share that is caught comes out a little too low."""
 TRIVIAL = ("BitOr", "BitAnd", "BitXor", "Shift", "Decorator")
 """Operators that are left out: floats have no bits, so that any test catches these, and unions are annotations."""
-LIMIT = 600
-"""Seconds for the tests of a package: ten times what they take, or so."""
+BUDGET = 12.0
+"""Seconds of tests, as measured without a change and under coverage, that a mutant has to survive."""
+HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "hypothesis", "mpmath", "joblib", "arviz_stats", "pandas")
+"""What takes long to import. It is imported once, and not once a mutant."""
+SLACK = 120.0
+"""Seconds that these tests may take beyond ten times as long as without a change: a machine may be busy."""
 
 
 class Mutant(NamedTuple):
-    """A change: the file, cosmic-ray's operator and which of the places where it applies."""
+    """A change: the file, cosmic-ray's operator, which of the places where it applies, and the lines there."""
 
     path: str
     operator: str
     occurrence: int
-    line: int
+    first: int
+    last: int
+
+
+class Coverage(NamedTuple):
+    """The seconds of each test, and the tests that reach each line, by file."""
+
+    seconds: dict[str, float]
+    reached: dict[str, dict[str, list[str]]]
+
+    def tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """The tests to try: those of the package, doctests among them, and the others, each the quick ones first.
+
+        Lines that are run at import are reached by all tests of the file.
+        """
+        lines = self.reached.get(mutant.path, {})
+        own = {test for line in range(mutant.first, mutant.last + 1) for test in lines.get(str(line), [])}
+        chosen = own or {test for tests in lines.values() for test in tests}
+        package = mutant.path.split("/")[2]
+        near = (f"src/mgvbp/{package}/", f"tests/{package}/")
+        spent, kept = 0.0, list[str]()
+        for test in sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test)):
+            spent += self.seconds[test]
+            if kept and spent > BUDGET:
+                break
+            kept.append(test)
+        return [t for t in kept if t.startswith(near)], [t for t in kept if not t.startswith(near)]
 
 
 def all_mutants() -> list[Mutant]:
     """Every mutant of the packages, in a fixed order."""
-    from cosmic_ray.commands import init
-    from cosmic_ray.work_db import WorkDB, use_db
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+    from cosmic_ray.plugins import get_operator, operator_names
 
+    kinds = {n: get_operator(n) for n in operator_names() if not any(word in n for word in TRIVIAL)}
+    operators = {name: kind() for name, kind in kinds.items() if not kind.arguments()}
     found = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        use_db(f"{folder}/session.sqlite", WorkDB.Mode.create) as database,
-    ):
-        paths = [
-            path for package in PACKAGES for path in sorted((ROOT / "src/mgvbp" / package).rglob("*.py"))
-        ]
-        init(paths, database, {})
-        for item in database.work_items:
-            (mutation,) = item.mutations
-            path = str(Path(mutation.module_path).resolve().relative_to(ROOT))
-            place = Mutant(path, mutation.operator_name, mutation.occurrence, mutation.start_pos[0])
-            if not any(word in place.operator for word in TRIVIAL):
-                found.append(place)
+    for path in (path for package in PACKAGES for path in (ROOT / "src/mgvbp" / package).rglob("*.py")):
+        nodes = list(ast_nodes(get_ast_from_path(path)))
+        for name, operator in operators.items():
+            places = [place for node in nodes for place in operator.mutation_positions(node)]
+            for occurrence, (start, end) in enumerate(places):
+                found.append(Mutant(str(path.relative_to(ROOT)), name, occurrence, start[0], end[0]))
     return sorted(found)
 
 
-def fails(tree: Path, package: str) -> bool:
-    """Whether a test of the package, or of one that uses it, fails in a tree."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
-    for tests in [f"src/mgvbp/{package}", *(f"tests/{name}" for name in PACKAGES[package])]:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:xdist",
-            tests,
-        ]
-        try:
-            run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            return True
-        if run.returncode not in (0, 5):  # 5: there was no test
-            return True
-    return False
+def run_tests(tree: Path, tests: list[str], *options: str, limit: float | None = None) -> int | None:
+    """The exit code of pytest on these tests of a tree; None if they run out of time.
+
+    The process is a fork of this one, which has imported what takes long to import, but nothing of the tree.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(tests))
+        file.flush()
+        words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *options, f"@{file.name}"]
+        words += [
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
+        ]  # hypothesis was imported before pytest began
+        process = get_context("fork").Process(target=in_tree, args=(tree, words))
+        process.start()
+        process.join(limit)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            return None
+        return process.exitcode
 
 
-def copied(folder: str) -> Path:
-    """A copy of the tree."""
-    tree = Path(folder, "tree")
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "__pycache__"))
-    return tree
+def in_tree(tree: Path, words: list[str]) -> None:
+    """Run pytest in a tree, without output, and exit with its code."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os.chdir(tree)
+    os.environ["PYTHONPATH"] = str(tree / "src")  # for the processes that tests start
+    sys.path.insert(0, str(tree / "src"))
+    sys.exit(int(pytest.main(words, plugins=[sys.modules[__name__]])))
 
 
-def caught(mutant: Mutant) -> bool | None:
-    """Whether a test fails with this change; None if it changes nothing."""
+def covered(tree: Path) -> Coverage:
+    """Run all tests once, with this file as a plugin that notes what each of them reaches."""
+    note = tree / "coverage.json"
+    run_tests(tree, TESTS, f"--reached={note}")
+    seconds, reached, failed = json.loads(note.read_text())
+    for test in failed:
+        print(f"{test} fails without any change, and is left out")
+    return Coverage(seconds, reached)
+
+
+def caught(tree: Path, coverage: Coverage, mutant: Mutant) -> tuple[bool | None, int]:
+    """Whether a test fails with this change, None if it changes nothing; and the number of tests that were chosen."""
     from cosmic_ray.mutating import apply_mutation
     from cosmic_ray.plugins import get_operator
 
-    with tempfile.TemporaryDirectory() as folder:
-        tree = copied(folder)
-        operator = get_operator(mutant.operator)()
-        original, mutated = apply_mutation(tree / mutant.path, operator, mutant.occurrence)
+    file, groups = tree / mutant.path, [tests for tests in coverage.tests(mutant) if tests]
+    kept = file.read_text(encoding="utf-8")
+    try:
+        sys.dont_write_bytecode = True  # a file that changes within a second looks unchanged to Python
+        original, mutated = apply_mutation(file, get_operator(mutant.operator)(), mutant.occurrence)
         if original is None or original == mutated:
-            return None
-        return fails(tree, mutant.path.split("/")[2])
+            return None, 0
+        for tests in groups:
+            limit = 10.0 * sum(coverage.seconds[test] for test in tests) + SLACK
+            if run_tests(tree, tests, "-x", limit=limit) != 0:
+                return True, sum(map(len, groups))
+        return False, sum(map(len, groups))
+    finally:
+        file.write_text(kept, encoding="utf-8")
 
 
 def main() -> None:
@@ -123,23 +168,93 @@ def main() -> None:
     )
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--log", type=Path, help="a file to go on from: what was done is written there")
     arguments = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for module in HEAVY:
+        with suppress(ImportError):
+            import_module(module)
     mutants = all_mutants()
     chosen = random.Random(arguments.seed).sample(mutants, min(arguments.sample, len(mutants)))
-    with tempfile.TemporaryDirectory() as folder:
-        tree = copied(folder)
-        broken = [package for package in PACKAGES if fails(tree, package)]
-    if broken:
-        sys.exit(f"tests fail without any change: {', '.join(broken)}")
-    results: Any = Parallel(arguments.jobs, return_as="generator")(delayed(caught)(m) for m in chosen)
-    alive, tried = 0, 0
-    for mutant, found in zip(chosen, results, strict=True):
-        tried += found is not None
-        if found is False:
-            alive += 1
-            print(f"{mutant.path}:{mutant.line} {mutant.operator} ({mutant.occurrence}) survives", flush=True)
-    print(f"{tried - alive} of {tried} caught, of {len(mutants):,} mutants")
+    log = arguments.log or Path(os.devnull)
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
+    done = {tuple(line["mutant"]): line for line in lines if "mutant" in line}
+    with tempfile.TemporaryDirectory() as folder, log.open("a") as notes:
+        tree = Path(folder, "tree")
+        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        known = next((Coverage(*line["coverage"]) for line in lines if "coverage" in line), None)
+        coverage = known or covered(tree)
+        if known is None:
+            print(json.dumps({"coverage": coverage}), file=notes, flush=True)
+        if run_tests(
+            tree, list(coverage.seconds), "--collect-only"
+        ):  # a test that is not there looks like a failure
+            sys.exit("the tests are no longer those of the log: remove it")
+        for mutant in chosen:
+            if mutant in done:
+                continue
+            found, number = caught(tree, coverage, mutant)
+            done[mutant] = {"mutant": mutant, "caught": found, "tests": number}
+            print(json.dumps(done[mutant]), file=notes, flush=True)
+    results = [done[mutant] for mutant in chosen]
+    for mutant, line in zip(chosen, results, strict=True):
+        if line["caught"] is False:
+            place = f"{mutant.path}:{mutant.first} {mutant.operator} ({mutant.occurrence})"
+            print(f"{place} survives {line['tests']} tests")
+    tried = [line for line in results if line["caught"] is not None]
+    print(f"{sum(line['caught'] for line in tried)} of {len(tried)} caught, of {len(mutants):,} mutants")
+
+
+# --- the plugin of pytest -----------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where to write what each test reaches; see `covered`."""
+    parser.addoption("--reached")
+
+
+class Reached:
+    """Notes the seconds of each test and the lines that it reaches."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        from coverage import Coverage as Measured
+
+        self.path, self.root, self.seconds, self.failed = path, root, dict[str, float](), set[str]()
+        self.measured = Measured(data_file=None, source=[str(root / "src/mgvbp" / name) for name in PACKAGES])
+        self.measured.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        """One test."""
+        self.measured.switch_context(item.nodeid)
+        start = time.process_time()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = time.process_time() - start
+            self.measured.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test that fails as it is shows nothing."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write all of it."""
+        self.measured.stop()
+        data, reached = self.measured.get_data(), {}
+        for file in data.measured_files():
+            lines = data.contexts_by_lineno(file)
+            name = str(Path(file).resolve().relative_to(self.root))
+            kept = {line: set(tests) - self.failed - {""} for line, tests in lines.items()}
+            reached[name] = {line: sorted(tests) for line, tests in kept.items()}
+        self.path.write_text(json.dumps([self.seconds, reached, sorted(self.failed)]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start to note, where there is a file to write to."""
+    if path := config.getoption("--reached"):
+        config.pluginmanager.register(Reached(Path(path), config.rootpath.resolve()))
 
 
 if __name__ == "__main__":

@@ -569,8 +569,13 @@ def test_data_baselines_and_networks():
         row(adam, "rng", SEEDS),
         row(adam, "progress", "true"),
         row(networks.normal, "sigma", f"none {POSITIVE}"),
+        row(datasets.find_joins, "features"),
     ])  # fmt: skip
     pytest.importorskip("jax")
+    judge([
+        row(baselines.nuts, argument, log_likelihood=mgvbp.from_jax(lambda theta: -(theta**2).sum()), dim=2)
+        for argument in ("num_draws", "num_warmup", "chains")
+    ])  # fmt: skip
     network = networks.dense([2, 3, 2])
     q = Gaussian(variance=1.0, dim=network.dim)
     labels = np.arange(12) % 2
@@ -628,6 +633,10 @@ def test_volatility():
     returns = np.random.default_rng(0).normal(size=120)
     result = garch.fit(returns)
     forecast = result.forecast(2, 100)
+    simulated = {
+        garch: {"mu": 0.0, "omega": 0.1, "alpha[1]": 0.1, "beta[1]": 0.8},
+        volatility.HAR(): {"intercept": 1.0, "daily": 0.4, "weekly": 0.3, "monthly": 0.2, "sigma": 1.0},
+    }
     orders = {
         "GARCH": ("", "zero"),
         "GJR": ("zero", "zero"),
@@ -644,7 +653,11 @@ def test_volatility():
         row(garch.fit, "prior", "none", lambda found, v: found.posterior.converged, returns=returns),
         row(garch.prior, "returns"),
         row(garch.simulate, "values", days=10),
+        *(row(model.simulate, "days", values=values) for model, values in simulated.items()),
         row(volatility.HAR().fit, "realised"),
+        row(volatility.risk_table, "result"),
+        row(volatility.risk_table, "alphas", result=result),
+        row(volatility.write_report, "result", directory="nowhere"),
         row(result.var, "alpha"),
         row(result.expected_shortfall, "alpha"),
         row(result.volatility_band, "level"),

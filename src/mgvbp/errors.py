@@ -40,7 +40,7 @@ class MgvbpError(Exception):
 
     def __str__(self) -> str:
         """The message on one line, without control characters, which a terminal would obey."""
-        text = "".join(c for c in " ".join(Exception.__str__(self).split()) if c.isprintable())
+        text = printable(" ".join(Exception.__str__(self).split()))
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[5 - LONGEST // 2 :]}"
 
 

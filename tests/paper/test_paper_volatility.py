@@ -11,8 +11,7 @@ import pytest
 from mgvbp import Gaussian
 from mgvbp.models import HAR
 from mgvbp.paper import har, volatility
-from mgvbp.paper.bounds import divergence, grid_lower_bound
-from mgvbp.paper.common import ROUNDING
+from mgvbp.paper.common import ROUNDING, divergence, grid_lower_bound
 from mgvbp.paper.daily import noisy_table
 from mgvbp.paper.spec import Outcome, Row, reference
 from mgvbp.paper.target import Path

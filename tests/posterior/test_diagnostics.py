@@ -85,15 +85,58 @@ def test_a_target_that_is_the_approximation_itself():
 @pytest.mark.parametrize("posterior", [INDEPENDENT, WIDE], ids=["narrow", "wide"])
 def test_bound_and_evidence_are_within_their_errors(posterior):
     """Over 120 seeds: more than three z-scores beyond 3 have a probability of 0.0004 if they are normal, and the
-    mean of their squares is within 1 ± 0.5 but for 10⁻⁴."""
+    mean of their squares is within 1 ± 0.5 but for 10⁻⁴.
+
+    The error of the evidence also counts what may lie beyond all draws. Where q is too narrow (k-hat 0.4) it is then
+    larger than needed: the mean of the squares is 0.4.
+    """
     runs = [posterior.diagnose(400, rng=seed) for seed in range(120)]
     bound = LOG_EVIDENCE - kl(posterior, MEAN, PRECISION)
-    for z in (
-        np.array([(run.elbo - bound) / run.elbo_se for run in runs]),
-        np.array([(run.log_evidence - LOG_EVIDENCE) / run.log_evidence_se for run in runs]),
+    for least, z in (
+        (0.5, np.array([(run.elbo - bound) / run.elbo_se for run in runs])),
+        (0.2, np.array([(run.log_evidence - LOG_EVIDENCE) / run.log_evidence_se for run in runs])),
     ):
         assert np.count_nonzero(np.abs(z) > 3.0) <= 3
-        assert 0.5 < np.square(z).mean() < 1.5
+        assert least < np.square(z).mean() < 1.5
+
+
+def test_the_evidence_of_a_banana_is_within_its_error_or_not_known():
+    """Few draws reach the arms, which hold much of the mass: of 20 seeds 13 were three plain errors of the mean away.
+
+    The truth is log 2π. Of these seeds 19 are within three stated errors of it, or not known (7 of them).
+    """
+
+    def banana(theta):
+        x, y = theta.T
+        return -0.5 * x**2 - 0.5 * (y - 2.0 * (x**2 - 1.0)) ** 2
+
+    q = fit(banana, dim=2)
+    runs = [q.diagnose(1000, rng=seed) for seed in range(20)]
+    short = [abs(run.log_evidence - math.log(2.0 * math.pi)) > 3.0 * run.log_evidence_se for run in runs]
+    assert sum(short) <= 4
+    unknown = next(run for run in runs if run.log_evidence_se == math.inf)
+    assert "(error not known)" in str(unknown)
+    assert unknown.khat > 0.8
+
+
+def test_the_gap_of_a_diagnosis_agrees_with_the_certificate():
+    """Two estimates from different draws: heavy tails in two dimensions, and one-sided ones.
+
+    Each difference is within three errors of both and the tolerance of a hundredth.
+    """
+
+    def cauchy(theta):
+        return -1.5 * np.log1p(np.square(theta).sum(axis=1))
+
+    def one_sided(theta):
+        return (0.5 * theta - np.exp(theta)).sum(axis=1)
+
+    for function in (cauchy, one_sided):
+        for seed in range(3):
+            q = fit(function, dim=2, rng=seed)
+            diagnosis = q.diagnose(rng=seed)
+            allowed = 3.0 * math.hypot(diagnosis.gap_se, q.gap_se) + 0.01
+            assert abs(diagnosis.gap - q.gap) < allowed
 
 
 # --- weights ------------------------------------------------------------------------------------------
@@ -596,7 +639,10 @@ def test_heavy_tails_are_not_trusted():
     assert settled
     for seed in settled:
         assert found[seed].settled
-        assert found[seed].advice == "The weights cannot correct it: try another parametrisation, or MCMC."
+        assert found[seed].advice == (
+            "The weights cannot correct it: try family='mixture', or posterior.mcmc(), which draws from the posterior "
+            "itself."
+        )
     with pytest.warns(ConvergenceWarning, match=r"k-hat is .*above 0\.70.*diagnose"):
         q.resample(500, 50_000, rng=settled[0])  # the same draws
     diagonal = posterior_of(Gaussian(variance=1.0, dim=2), target.logpdf)

@@ -16,7 +16,7 @@ from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces.archive import Archive, equal_view
 from mgvbp.surfaces.hermite import hermite_polynomials
-from mgvbp.surfaces.surface import Surface, fit_surface
+from mgvbp.surfaces.surface import Surface, fit_surface, regressors
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -39,14 +39,16 @@ def log_density(q):
 def test_weights_are_those_of_the_mixture():
     """By SciPy's densities; draws from one Gaussian in two batches count as one batch."""
     rng = np.random.default_rng(0)
-    first, second, q = (some_gaussian(rng, 3) for _ in range(3))
+    first, second, third, q = (some_gaussian(rng, 3) for _ in range(4))
     archive = Archive.empty(3)
-    batches = [(first, 5), (second, 4), (second, 3)]
+    batches = [(first, 5), (second, 2), (third, 4), (third, 3)]
     for source, count in batches:
         archive = archive.add(source, source.sample(count, rng), np.zeros(count))
+    assert archive.proposals == ((first, 5), (second, 2), (third, 7))
     archive.values[2] = -np.inf
     view = archive.view(q)
-    density = {p: multivariate_normal(p.mean, p.covariance).pdf(archive.theta) for p in (first, second, q)}
+    every = (first, second, third, q)
+    density = {p: multivariate_normal(p.mean, p.covariance).pdf(archive.theta) for p in every}
     raw = density[q] / sum(count * density[source] for source, count in batches)
     raw[2] = 0.0
     np.testing.assert_allclose(view.weights, raw / raw.sum(), rtol=1e-10)
@@ -95,6 +97,7 @@ def test_noise_is_that_of_least_squares(family):
     theta = q.sample(24, rng)  # too few for cubic terms
     values = -0.6 * np.square(theta).sum(axis=1) + 0.3 * theta[:, 0] ** 3 + 0.2 * theta[:, 1]
     view = equal_view(q, theta)
+    assert view.size == pytest.approx(24.0)
     surface = fit_surface(view, Full(d), values, math.inf)
     Z, h = monomials(Full(d), theta), values - view.log_q
     c = np.linalg.lstsq(Z, h)[0]
@@ -126,6 +129,14 @@ def test_draws_that_do_not_determine_a_surface():
 
 
 # --- kriging ------------------------------------------------------------------------------------------
+
+
+def test_regressors_are_those_that_there_is_room_for():
+    """Of four numbers: 15 monomials; then 20 cubic polynomials, or 16 of at most two numbers; then 34, or 22."""
+    eps = np.random.default_rng(5).standard_normal((80, 4))
+    for room, expected in ((30, [15]), (31, [15, 31]), (34, [15, 31]), (35, [15, 35]), (57, [15, 35, 57])):
+        sizes, columns = regressors(Full(4), eps, room)
+        assert (sizes, columns.shape) == (expected, (80, expected[-1]))
 
 
 def test_kernel_is_the_sum_over_degrees():

@@ -24,14 +24,14 @@ module = import_module("mgvbp.volatility.backtest")  # the package has the funct
 
 
 @cache
-def returns(days=400, rng=3):
+def returns(days=900, rng=3):
     values = GARCH(1, 1).simulate(TRUE, days, rng=rng)
     return pd.Series(values, pd.bdate_range("2015-01-01", periods=days), name="r")
 
 
 @cache
 def example():
-    return backtest(GARCH(1, 1), returns(), start=300, refit=40)
+    return backtest(GARCH(1, 1), returns(), start=800, refit=40)
 
 
 # --- look-ahead ---------------------------------------------------------------------------------------
@@ -44,21 +44,21 @@ def example():
         (GARCH(1, 1, convention="paper"), {}),
         (GARCH(1, 1, lags=2), {}),
         (GARCH(1, 1), {"mode": "update"}),
-        (GARCH(1, 1, dist="t"), {"window": 200}),
+        (GARCH(1, 1, dist="t"), {"window": 800}),
         (EGARCH(1, 1, 0), {}),
-        (FIGARCH(0, 1), {"window": 200}),
+        (FIGARCH(0, 1), {"window": 800}),
     ],
     ids=repr,
 )
 def test_no_forecast_knows_the_day_or_what_comes_after(model, options):
-    """Days 230, in the middle of a block, and 241, the first after a fit."""
-    r = returns().to_numpy()[:290]
-    whole = backtest(model, r, start=211, refit=30, **options)
-    for day in (230, 241):
+    """Days 830, in the middle of a block, and 841, the first after a fit; fits of fewer days take longer."""
+    r = returns().to_numpy()[:865]
+    whole = backtest(model, r, start=811, refit=30, **options)
+    for day in (830, 841):
         changed = r.copy()
         changed[day:] = 4.0 - 2.5 * changed[day:]
-        again = backtest(model, changed, start=211, refit=30, **options)
-        upto = day - 211 + 1
+        again = backtest(model, changed, start=811, refit=30, **options)
+        upto = day - 811 + 1
         # to the last digits, which the Fourier transforms of FIGARCH round by the longest day
         np.testing.assert_allclose(again.var[:upto], whole.var[:upto], rtol=1e-12)
         np.testing.assert_allclose(again.es[:upto], whole.es[:upto], rtol=1e-12)
@@ -77,37 +77,37 @@ def assert_first_day(found, row, result):
 
 
 def test_the_day_after_a_fit_has_the_risk_of_that_fit():
-    for day in (300, 340, 380):
-        assert_first_day(example(), day - 300, GARCH(1, 1).fit(returns()[:day], tol=TOL))
+    for day in (800, 840, 880):
+        assert_first_day(example(), day - 800, GARCH(1, 1).fit(returns()[:day], tol=TOL))
     assert example().fits == 3
 
 
 def test_between_fits_the_filter_goes_on():
     """The variances of the second and third day by hand, from those of the first, for each draw."""
-    result = GARCH(1, 1).fit(returns()[:300], tol=TOL)
+    result = GARCH(1, 1).fit(returns()[:800], tol=TOL)
     values, h = result.paths.values, result.paths.variance[-1]
     for row in (1, 2):
-        residual = returns().iloc[299 + row] - values["mu"]
+        residual = returns().iloc[799 + row] - values["mu"]
         h = values["omega"] + values["alpha[1]"] * residual**2 + values["beta[1]"] * h
         mixture = values["mu"], np.sqrt(h)
         expected = -module.mixture_quantile(ALPHA, *mixture)
         np.testing.assert_allclose(example().var[row], expected, rtol=1e-10)
-        expected = module.mixture_log_density(returns().iloc[300 + row], *mixture)
+        expected = module.mixture_log_density(returns().iloc[800 + row], *mixture)
         assert example().log_scores[row] == pytest.approx(float(expected), rel=1e-10)
 
 
 def test_a_window_forgets():
-    found = backtest(GARCH(1, 1), returns(), start=380, refit=40, window=120)
-    assert_first_day(found, 0, GARCH(1, 1).fit(returns()[260:380], tol=TOL))
+    found = backtest(GARCH(1, 1), returns(), start=880, refit=40, window=500)
+    assert_first_day(found, 0, GARCH(1, 1).fit(returns()[380:880], tol=TOL))
 
 
 def test_updates_are_those_of_the_result():
-    found = backtest(GARCH(1, 1), returns(), start=300, refit=40, mode="update")
-    result = GARCH(1, 1).fit(returns()[:300], tol=TOL)
+    found = backtest(GARCH(1, 1), returns(), start=800, refit=40, mode="update")
+    result = GARCH(1, 1).fit(returns()[:800], tol=TOL)
     assert_first_day(found, 0, result)
-    for day in (340, 380):
+    for day in (840, 880):
         result = result.update(returns()[day - 40 : day])
-        assert_first_day(found, day - 300, result)
+        assert_first_day(found, day - 800, result)
     np.testing.assert_allclose(found.var, example().var, rtol=0.1)
     assert not np.array_equal(found.var[40:], example().var[40:])
 
@@ -158,19 +158,20 @@ def test_the_tests_are_those_of_the_exceedances():
 
 def test_the_frame_keeps_the_dates_and_without_them_days_are_counted():
     frame = example().to_frame()
-    assert frame.index.equals(returns().index[300:])
-    np.testing.assert_array_equal(frame["return"], returns()[300:])
+    assert frame.index.equals(returns().index[800:])
+    np.testing.assert_array_equal(frame["return"], returns()[800:])
     np.testing.assert_array_equal(frame["var_5%"], example().var[:, 1])
     np.testing.assert_array_equal(frame["es_1%"], example().es[:, 0])
     np.testing.assert_array_equal(frame["exceeded_5%"], frame["return"] < -frame["var_5%"])
-    plain = backtest(GARCH(1, 1), returns().to_numpy(), start=300, refit=40, alpha=0.05)
-    np.testing.assert_array_equal(plain.dates, np.arange(300, 400))
+    plain = backtest(GARCH(1, 1), returns().to_numpy(), start=800, refit=40, alpha=0.05)
+    np.testing.assert_array_equal(plain.dates, np.arange(800, 900))
     np.testing.assert_allclose(plain.var[:, 0], example().var[:, 1], rtol=1e-13)
 
 
 def test_the_summary():
     lines = example().summary().splitlines()
-    assert "100 days from 2016-02-25 to 2016-07-13, 3 fits" in lines[1]
+    first, last = (f"{returns().index[day]:%Y-%m-%d}" for day in (800, -1))
+    assert f"100 days from {first} to {last}, 3 fits" in lines[1]
     for alpha, line, test in zip(("1%", "5%"), lines[4:], example().kupiec, strict=True):
         assert line.split()[:3] == [alpha, str(test.exceedances), f"{test.expected:.1f}"]
 
@@ -188,8 +189,8 @@ def test_the_plot_marks_the_exceedances():
 
 
 def test_the_default_start_is_half_of_the_series_or_a_year():
-    assert backtest(GARCH(1, 1), returns()[:254], alpha=0.05).start == 250
-    assert backtest(GARCH(1, 1), returns(600), refit=300, alpha=0.05).start == 300
+    assert backtest(GARCH(1, 0), returns()[:254], alpha=0.05).start == 250
+    assert backtest(GARCH(1, 0), returns(600), refit=300, alpha=0.05).start == 300
 
 
 def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
@@ -202,14 +203,14 @@ def test_one_warning_of_all_fits_that_did_not_converge(monkeypatch):
     fit = module.fit_volatility
     monkeypatch.setattr(module, "fit_volatility", doubtful)
     with pytest.warns(mgvbp.ConvergenceWarning, match="3 of 3 fits") as caught:
-        backtest(GARCH(1, 1), returns(), start=300, refit=40)
+        backtest(GARCH(1, 1), returns(), start=800, refit=40)
     assert len(caught) == 1
 
 
 def test_bad_arguments():
     for arguments, error, message in (
         ({"start": 20}, InvalidInputError, "at least 30"),
-        ({"start": 399}, InvalidInputError, "two more"),
+        ({"start": 899}, InvalidInputError, "two more"),
         ({"refit": 0}, InvalidInputError, "at least 1"),
         ({"window": 10}, InvalidInputError, "at least 30"),
         ({"window": 100, "mode": "update"}, InvalidInputError, "forgets nothing"),

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Line, Point
-from mgvbp.auto.court import Court, refuted
+from mgvbp.auto.court import Court, leaving, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
-from mgvbp.auto.leap import Leap
+from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.rivals import inside, peak, top
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import may_be_another_mode
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError
@@ -55,6 +55,7 @@ class ByGradients(Court):
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
+        self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
         self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
 
@@ -72,7 +73,7 @@ class ByGradients(Court):
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
         if not self._paired(state):
-            return q.sample(count, rng)
+            return self._sample(state, count, rng)
         half = rng.standard_normal((-(-count // 2), self.dim))
         eps = np.stack([half, -half], axis=1).reshape(-1, self.dim)[:count]
         return q.mean + q.family.from_frame(q.factor, eps)
@@ -99,7 +100,23 @@ class ByGradients(Court):
         return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
-        return fit_gradients(view, archive.values, archive.gradients, archive.groups, self.tol)
+        """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
+
+        Gradients do not show a jump, and of a steep wall they are more extreme than the values.
+        """
+        surface = fit_gradients(view, archive.values, archive.gradients, archive.groups, self.tol)
+        basis = Full(self.dim)
+        few = min(view.size / constants.CERTIFYING, constants.MOST_BY_BOTH) < basis.num_monomials
+        if surface is None or few:
+            return surface
+        rough = _rough(surface, view, archive, self.tol)
+        if not rough and surface.noise < self.tol:
+            return surface
+        other = fit_surface(view, basis, archive.values, self.tol, archive.noise)
+        if other is None:
+            return surface
+        jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
+        return other if jumps or other.cautious.noise < surface.noise else surface
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -120,18 +137,27 @@ class ByGradients(Court):
         return surface.poor and state.phase in (Phase.HESSIAN, Phase.SURVEY)
 
     def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
+        rival = state.rival
         if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
-            return self._begun_anew(state, laplace(surface, state.scale))
+            q = laplace(surface, state.scale)
+            if rival is not None and _hopeless(surface, rival):
+                return self._returned(replace(state, q=q), rival)
+            return self._begun_anew(state, q)
         return super()._settled(state, surface)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
         """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
-        fresh = surface.rest > constants.FAR_FROM_GAUSSIAN and leap.gain > constants.CONFIDENCE * self.tol
+        fresh = (
+            surface.slopes
+            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and leap.gain > constants.CONFIDENCE * self.tol
+        )
         state = super()._trying(state, leap, surface)
         return replace(state, fresh=fresh, want=self.least if fresh else 0)
 
     def _num_fresh(self, rest: float) -> int:
-        return max(20, self.dim + 1) if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+        least = max(20, constants.LOOKED_AT // self.dim, self.dim + 1)
+        return least if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
         if (axis := self._contradicted(state, surface)) is not None:
@@ -139,10 +165,14 @@ class ByGradients(Court):
             return refuted(state, "gradients", Outcome.DISAGREE, where=where)
         if not state.lookouts:
             return self._looking(state)
+        if (lead := self._lead(state, surface)) is not None:
+            rest = tuple(other for other in state.leads if other[0] is not lead)
+            return self._visited(replace(leaving(state), leads=rest), lead)
         return super()._charged(state, surface)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
-        elsewhere = f"{len(state.lookouts)} ascents from elsewhere found no higher mode"
+        count = constants.LOOKOUTS + constants.AROUND
+        elsewhere = f"{count} ascents from elsewhere found no mode with a higher bound"
         return (
             *super()._checks(state, surface),
             Check("gradients", passed=True, found="the values agree with them"),
@@ -155,13 +185,18 @@ class ByGradients(Court):
         The quadratic that the gradients imply is taken from the values. What is left must have no quadratic part, but
         for the noise of both.
         """
-        view = state.archive.view(surface.q)
-        left = state.archive.values - quadratic(view.eps, surface.g, surface.G)
+        view, archive = state.archive.view(surface.q), state.archive
+        slopes = fit_gradients(view, archive.values, archive.gradients, archive.groups, self.tol)
+        if slopes is None:
+            return None
+        left = archive.values - quadratic(view.eps, slopes.g, slopes.G)
         basis: Family = Full(self.dim)
         if constants.CERTIFYING * basis.num_monomials > view.size:
             basis = Diagonal(self.dim)
         rest = fit_surface(view, basis, left, math.inf)
-        if rest is None or rest.gap < self.tol + constants.CONTRADICTION * (rest.noise + surface.noise):
+        if rest is None:
+            return None
+        if rest.gap < self.tol + constants.CONTRADICTION * (rest.noise + slopes.noise):
             return None
         return int(np.argmax(0.5 * np.square(rest.g) + np.square(rest.G).sum(axis=1)))
 
@@ -175,9 +210,27 @@ class ByGradients(Court):
     # --- looking elsewhere ------------------------------------------------------------------------
 
     def _looking(self, state: SearchState) -> SearchState:
-        """Begin ascents from points around the initial mean."""
-        points = self._generator(state).standard_normal((constants.LOOKOUTS, self.dim))
-        return self._climbing(state, constants.DISPERSED * points)
+        """Begin ascents from points around the initial mean, and around the result."""
+        rng, q, first = self._generator(state), state.q, state.first
+        points = constants.DISPERSED * rng.standard_normal((constants.LOOKOUTS, self.dim))
+        around = 2.0 * constants.DISPERSED * rng.standard_normal((constants.AROUND, self.dim))
+        near = q.mean + q.family.from_frame(q.factor, around)
+        others = first.family.to_frame(first.factor, near - first.mean)
+        return self._climbing(state, np.concatenate([points, others]))
+
+    def _lead(self, state: SearchState, surface: Surface) -> Array | None:
+        """The highest end of an ascent at which a Gaussian may be better than q; None if there is none."""
+        if state.visits >= self.most_visits:
+            return None
+        # the mode there may be as wide as the initial Gaussian: the logarithm of the ratio of the volumes
+        volume = max(0.0, top(state.q) - top(state.first))
+        for point, value in state.leads:
+            score = float(peak(state.q, np.array([value]), surface.lower_bound)[0])
+            known = any(inside(other, point[None])[0] for other in state.seen)
+            within = bool(inside(state.q, point[None])[0])
+            if not known and score > (constants.PEAK_BY_GRADIENTS if within else -volume):
+                return point
+        return None
 
     def _climbing(self, state: SearchState, points: Array) -> SearchState:
         """Begin ascents at points (k, d) of the first frame, whose values are not known yet."""
@@ -209,16 +262,11 @@ class ByGradients(Court):
         state = replace(state, lookouts=tuple(moved))
         if waiting := sum(not ascent.arrived for ascent in moved):
             return replace(state, want=waiting)
-        highest = max(moved, key=lambda ascent: ascent.here.value)
-        if state.surface is not None:
-            end = place(first, highest.here.x)[None]
-            if not may_be_another_mode(
-                state.q, end, np.array([highest.here.value]), state.archive.values.max()
-            )[0]:
-                return refined(state, state.surface.size)
-        return self._arrived(
-            replace(state, rival=state.rival if state.surface is None else state, trial=None), highest
-        )
+        moved.sort(key=lambda ascent: -ascent.here.value)
+        if state.surface is None:
+            return self._arrived(state, moved[0])
+        leads = tuple((place(first, end.here.x), end.here.value) for end in moved if end.here.is_finite)
+        return refined(replace(state, leads=leads), state.surface.size)
 
     def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
         """Look at the curvature where an ascent has ended."""
@@ -275,3 +323,21 @@ class ByGradients(Court):
             mean = state.q.mean if keeps else archive.theta[best].copy()
             q = Gaussian.from_factor(mean, 2.0 * state.q.factor, self.family)
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
+
+
+def _hopeless(surface: Surface, rival: SearchState) -> bool:
+    """Whether Laplace's approximation, by a narrow surface at another mode, is far below the bound of the rival."""
+    leap = propose(surface, math.inf, extrapolate=False)
+    doubt = constants.LAPLACE_DOUBT + 0.1 * surface.q.dim
+    return leap is not None and surface.lower_bound + leap.gain + doubt < rival.lower_bound
+
+
+def _rough(surface: Surface, view: View, archive: Archive, tol: float) -> bool:
+    """Whether values vary more about the quadratic than their gradients allow, so that they may jump.
+
+    The rest u of the quadratic has degree three or more. By Poincaré's inequality for N(0, I) its variance is at most
+    E‖∇u‖²/3, the square of `Surface.rest`. It is larger where the values jump.
+    """
+    left = archive.values - surface.predicted(view.eps)
+    missed = float(view.weights @ np.square(np.where(view.weights > 0.0, left, 0.0)))
+    return missed - archive.noise**2 > tol + (constants.JUMP * surface.rest) ** 2

@@ -19,6 +19,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.court import Court
 from mgvbp.auto.evolution import Evolution, moments, project, strategy
 from mgvbp.auto.leap import Leap
+from mgvbp.auto.rivals import inside, peak
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
@@ -47,13 +48,14 @@ class ByValues(Court):
         self._basis = full if full.num_monomials <= constants.FULL_QUADRATIC else family
         count = self._basis.num_monomials
         self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self.most_visits = constants.MOST_VISITS_BY_VALUES
         self.fastest_growth, self.least_gain = constants.GROWTH_BY_VALUES, constants.LEAST_GAIN_BY_VALUES
         self.enough, self.most = max(30.0, constants.CERTIFYING * count), 100 * count + 3000
 
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)
-        theta = self._proposal(state).sample(count, rng)
+        theta = self._sample(state, count, rng)
         return np.concatenate([theta, theta[:1], theta[:1]]) if self._copying(state) else theta
 
     def _copying(self, state: SearchState) -> bool:
@@ -145,7 +147,8 @@ class ByValues(Court):
 
     def _num_fresh(self, rest: float) -> int:
         count = self._basis.num_monomials
-        return max(20, count // 3 if rest < constants.FAR_FROM_GAUSSIAN else count)
+        least = max(20, constants.LOOKED_AT // self.dim)
+        return max(least, count // 3 if rest < constants.FAR_FROM_GAUSSIAN else count)
 
     # --- evolution --------------------------------------------------------------------------------
 
@@ -168,9 +171,16 @@ class ByValues(Court):
         )
 
     def _visited(self, state: SearchState, point: Array) -> SearchState:
-        """Begin an evolution at the point."""
+        """Begin an evolution at the point, which is narrow if the point is a peak inside of q.
+
+        A mode that is higher by k nats than q explains must have more than exp(−k) of its volume to be better.
+        """
         memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
-        narrower = Gaussian.from_factor(state.q.mean, 2.0 * state.q.factor, self.family)
+        rival = state.rival
+        assert rival is not None
+        excess = float(peak(rival.q, state.archive.values.max(), rival.lower_bound))
+        scale = math.exp(-max(excess, 0.0) / self.dim) if inside(rival.q, point[None])[0] else 1.0
+        narrower = Gaussian.from_factor(state.q.mean, 2.0 * state.q.factor / scale, self.family)
         evolution = Evolution.start(narrower, point, memory)
         return replace(
             state, far=evolution, phase=Phase.EVOLVE, surface=None, leap=None, blurred=0, verified=False

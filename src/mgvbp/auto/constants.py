@@ -55,6 +55,9 @@ MOST_FILLS = 6
 MOST_DECISIONS = 50
 """Decisions that may be taken on the same draws. More would mean that the search goes round in circles, so new draws
 are asked for."""
+LOOKED_AT = 48
+"""Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
+stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
@@ -91,13 +94,14 @@ POLISHED_GAIN = 0.01
 SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
-WIDE, HALF, HALVED = 2.5, 0.5, 4
-"""Other Gaussians that are tried: one with so many times the standard deviations, and for at most four axes the two
-that lie one standard deviation to either side and are half as wide."""
-DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.3
+WIDE, HALF, HALVED, NARROWED = 2.5, 0.5, 4, 0.5
+"""Other Gaussians that are tried: one with so many times the standard deviations, for at most four axes the two that
+lie one standard deviation to either side and are half as wide, and at the highest draw one with this share of the
+standard deviations and one with its square."""
+DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""
-MOST_LOOKED = 20_000
+MOST_LOOKED = 40_000
 """Draws, summed over the surfaces, that this may be fitted to."""
 MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
@@ -123,6 +127,9 @@ NEARER = 0.99
 """Factor on the distance of probes at a second hearing; what is known of the others changes little by it."""
 SAME_VALUE = 0.01
 """Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
+OUTLYING = 5.0
+"""Two values of the same draw that differ by more than this many standard deviations of the noise show that there is
+more of it."""
 ROUNDING = 3e-7
 """The same, as a share of the value: a function that computes in single precision rounds to 1.2e-7 of it."""
 SUSPICIOUS_TAIL = 30.0
@@ -133,6 +140,9 @@ HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 9.0
 ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface
 states. At least so many effective draws are made then, and the gap is stretched by 1 + 9/d, or by 4 if d is below 3:
 the width is one of many directions if there are many parameters."""
+RARE_STRETCH = 2.0
+"""The gap is stretched by this factor where something was met that few draws show: of what is rare a surface sees too
+little to know its own noise well."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
 TAIL_NATS = 1000.0
@@ -141,6 +151,11 @@ that begins two standard deviations out lowers the bound by 1/1500 of what it ta
 TAIL_GROWTH = 100.0
 """The same, in units of what the quadratic misses at draws from q: a term of the fourth degree is about 100 times as
 large five standard deviations out as on average."""
+LEAST_MISS, LEAST_GROWTH = 100.0, 0.04
+"""The same nearer to the mean: at least so many tolerances, and this share of the growth."""
+FEW_DIMENSIONS = 10
+"""Up to so many parameters the terms that a quadratic misses are taken to be independent of each other; of more, which
+are all of the fourth degree, they add up far from the mean."""
 TAIL, SHOWN = 2.0, 1.0
 """A draw is a witness if it lies further out on the axis than so many standard deviations, and the surface misses it by
 more than so many nats."""
@@ -155,23 +170,47 @@ four standard deviations on either side."""
 MOVED = 0.3
 """A trial still counts for a Gaussian whose means and logarithms of standard deviations differ by less than this, in
 standard deviations."""
-LOOKOUTS, DISPERSED = 3, 2.0
+LOOKOUTS, AROUND, DISPERSED = 3, 2, 2.0
 """With gradients: ascents that look for a higher mode, from draws of the initial Gaussian with so many times its
-standard deviations."""
+standard deviations, and from draws of the result with twice as many times its own."""
+SURPRISED, SURPRISE, MOST_SURPRISES = 2.0, 0.05, 3
+"""Draws that verify a result must not raise what a quadratic misses by more than this factor (plus so many nats): if
+they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+JUMP = 3.0
+"""Values jump if what a quadratic misses of them has a standard deviation of more than this many times the largest that
+their gradients allow: few draws may show more of one than of the other."""
+MOST_BY_BOTH = 200
+"""Coefficients up to which, with gradients, a surface of the values is fitted too, where that of gradients is noisy."""
 DIAGONALS = 2
 """Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
-OUTSIDE, HIGH = 2.5, 2.0
+OUTSIDE, HIGH, ACROSS = 2.5, 2.0, 4.0
 """A point outside of q, by more than so many standard deviations (plus √d), may belong to another mode if it is at most
-so many nats (plus d/2) lower than the highest draw."""
+so many nats (plus d/2) lower than the highest draw, or four nats if it lies across a valley: if it is higher than what
+the surface predicts half-way."""
 BETTER = 3.0
 """Another mode is left again if its bound is lower by more than this many times the gap that is expected there."""
+FEW_DOUBT = 1.0
+"""Nats (plus d/2) by which a surface of fewer draws than a certificate needs may state too low a bound there."""
 UNEXPECTED = 3.0
 """Nats by which such a point must be higher than the surface predicts."""
-MOST_VISITS = 2
-"""How often the search leaves a result to look at another mode."""
+PEAK, PEAK_BY_GRADIENTS = 1.0, 0.5
+"""A point inside of q may be a narrow mode if the bound of q moved there would be higher by so many nats (plus d/2),
+were f quadratic; by gradients the end of an ascent is one from 0.5 nats on, since its curvature is seen at once."""
+WIDER_GAIN = 0.2
+"""Nats that a much wider Gaussian must promise, by a few probes, to be looked at."""
+SURPASSING = 3.0
+"""A result is not certified if another Gaussian, which led to no result, had a bound that is higher by this many
+tolerances beyond three standard errors."""
+BELIEVED = 1.0
+"""Such a bound counts if its surface promises fewer nats than this: one that promises much may be wrong altogether."""
+LAPLACE_DOUBT = 0.5
+"""Nats (plus a tenth per parameter) by which Laplace's approximation of another mode may be lower than the bound so far
+and be followed still."""
+MOST_VISITS_BY_VALUES, MOST_VISITS_BY_GRADIENTS = 2, 4
+"""How often the search leaves a result to look at another mode: by values it takes an evolution to get there."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

@@ -6,6 +6,7 @@ What cannot be settled ends it, with the reason.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 
@@ -13,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto import constants
+from mgvbp.auto.evolution import project
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import higher
+from mgvbp.auto.rivals import blanket, elsewhere, wider
 from mgvbp.auto.rules import Rules, in_time, refined
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Trial, Verdict, elsewhere, same_values, summoned, tails, widened, witnesses
+from mgvbp.auto.trial import Trial, Verdict, repetition, same_values, summoned, tails
+from mgvbp.auto.witnesses import widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
@@ -45,11 +49,33 @@ class Court(Rules):
         """Return to an earlier result as soon as this one cannot be better."""
         rival = state.rival
         if rival is not None and (
-            _near(state.q, rival.q)
-            or state.lower_bound + constants.BETTER * (state.gap + self.tol) < rival.lower_bound
+            _near(state.q, rival.q) or self._cannot_be_better(surface, state.gap, rival.lower_bound)
         ):
             return self._returned(state, rival)
         return super()._concluded(state, surface, leap)
+
+    def _cannot_be_better(self, surface: Surface, gap: float, rival: float) -> bool:
+        """Whether the bound is far below that of a rival; few draws may misjudge it by a nat and more."""
+        few = surface.size < self.enough
+        doubt = constants.FEW_DOUBT + 0.5 * self.dim if few else constants.CONFIDENCE * surface.lower_bound_se
+        return surface.lower_bound + constants.BETTER * (gap + self.tol) + doubt < rival
+
+    def _settled(self, state: SearchState, surface: Surface | None) -> SearchState:
+        """Remember how high the bound is elsewhere, and look again where fresh draws were a surprise."""
+        if state.rival is not None and surface is not None and not surface.clipped:
+            # by values q was chosen for its bound on these draws, whose error is then that of a plain mean
+            chosen = 0.0 if self.needs_gradients else surface.rest / math.sqrt(surface.size)
+            sure = surface.lower_bound - constants.CONFIDENCE * math.hypot(surface.lower_bound_se, chosen)
+            if surface.size > self.enough and surface.gap < constants.BELIEVED:
+                state = replace(state, record=max(state.record, sure))
+        if surface is not None and _surprising(state, surface):
+            steep, first = _steepest(state.archive, surface), state.surprises == 0
+            state = replace(
+                wary(state), surface=surface, verified=False, steep=steep, surprises=state.surprises + 1
+            )
+            if first and not (state.deterministic or state.archive.noise):
+                return self._asked(state, repetition(state.archive, state.q))
+        return super()._settled(state, surface)
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
         """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
@@ -60,10 +86,10 @@ class Court(Rules):
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
         if surface.rest > constants.FAR_FROM_GAUSSIAN:
             look = self._look(state.archive)
-            if (better := higher(surface, look, self.tol, self._generator(state))) is not None:
+            if (better := higher(surface, look, self.tol, self._generator(state), _best(state))) is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
-        repeat = not (state.deterministic or state.archive.noise)
-        trial = summoned(state.archive, state.q, self._axes(state), self._generator(state), repeat=repeat)
+        again, axes = not state.deterministic, self._axes(state)
+        trial = summoned(state.archive, state.q, axes, self._generator(state), repeat=again)
         return self._asked(replace(state, charges=state.charges + 1), trial)
 
     def _axes(self, state: SearchState) -> NDArray[np.intp]:
@@ -79,6 +105,8 @@ class Court(Rules):
         surface = state.surface
         assert surface is not None
         verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
+        if not any(verdict) and not len(trial.steps):
+            return refined(replace(state, trial=None, want=0), surface.size)
         if not any(verdict):
             if (again := trial.adjourned()) is not None:
                 return self._asked(state, again)
@@ -113,16 +141,25 @@ class Court(Rules):
                 want=sum(count for _, count in verdict.suspects),
                 charges=state.charges + 1,
             )
-        if verdict.heavy and state.least_stretch == 1.0:
-            stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
-            wary = replace(state, least_stretch=stretch, stretch=max(stretch, state.stretch))
-            return refined(wary, max(constants.HEAVY_DRAWS, surface.size))
-        if state.rival is not None and state.rival.lower_bound > surface.lower_bound:
+        stretch = 1.0 + constants.HEAVY_STRETCH / max(3, self.dim)
+        if verdict.heavy and state.least_stretch < stretch:
+            return refined(wary(state, stretch), max(constants.HEAVY_DRAWS, surface.size))
+        if state.rival is not None and state.rival.lower_bound + self.tol > surface.lower_bound:
             return self._returned(state, state.rival)
         assert state.trial is not None
-        point = elsewhere(state.trial, state.archive, surface)
-        if point is not None and state.visits < constants.MOST_VISITS:
-            return self._visited(replace(state, rival=state, visits=state.visits + 1, trial=None), point)
+        if state.visits < self.most_visits:
+            point = elsewhere(state.trial, state.archive, surface, state.seen)
+            if point is not None:
+                return self._visited(leaving(state), point)
+        if not state.wide:
+            others = [other for other in state.seen if not _near(state.q, other)]
+            wide = wider(state.trial, surface) or (blanket([state.q, *others]) if len(others) > 1 else None)
+            if wide is not None:
+                there = self._begun_anew(replace(leaving(state), wide=True), project(wide, self.family))
+                return replace(there, want=2 * self.least)
+        higher_by = state.record - surface.lower_bound - constants.CONFIDENCE * surface.lower_bound_se
+        if higher_by > constants.SURPASSING * self.tol:
+            return refuted(state, "a higher mode", Outcome.SURPASSED, nats=higher_by)
         leap = propose(surface, state.radius, extrapolate=False)
         if leap is None:
             return self._escaped(state)
@@ -131,7 +168,8 @@ class Court(Rules):
     def _returned(self, state: SearchState, rival: SearchState) -> SearchState:
         """Go back to an earlier result, since the other mode has nothing better."""
         assert rival.surface is not None
-        return refined(in_time(rival, state), rival.surface.size)
+        known = replace(state, seen=(*state.seen, state.q))
+        return refined(in_time(rival, known), rival.surface.size)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
         """What tried to refute a result that stands."""
@@ -184,8 +222,40 @@ class Court(Rules):
                 archive = archive.add(source, theta[rows], *(part[rows] for part in evaluated))
         size, worst = archive.view(state.q).size, state.trial.directions[state.suspects[0][0]]
         steep = state.trial.q.family.from_frame(state.trial.q.factor, worst)
-        told = replace(self._counted(state, len(theta)), archive=archive, suspects=(), steep=steep)
+        told = replace(self._counted(wary(state), len(theta)), archive=archive, suspects=(), steep=steep)
         return refined(told, size)
+
+
+def wary(state: SearchState, stretch: float = constants.RARE_STRETCH) -> SearchState:
+    """The state with a gap that is stretched at least so much."""
+    least = max(stretch, state.least_stretch)
+    return replace(state, least_stretch=least, stretch=max(least, state.stretch))
+
+
+def leaving(state: SearchState) -> SearchState:
+    """The state that goes to look at another mode, and remembers the result that it leaves."""
+    seen = (*state.seen, state.q)
+    return replace(state, rival=state, visits=state.visits + 1, trial=None, seen=seen)
+
+
+def _surprising(state: SearchState, surface: Surface) -> bool:
+    """Whether the draws of a verification show that a quadratic misses much more than was thought."""
+    most = constants.SURPRISED * state.expected + constants.SURPRISE
+    verified = state.phase is Phase.VERIFY and state.surprises < constants.MOST_SURPRISES
+    return verified and surface.rest > most
+
+
+def _steepest(archive: Archive, surface: Surface) -> Array:
+    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
+    q, view = surface.q, archive.view(surface.q)
+    missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
+    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
+    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
+
+
+def _best(state: SearchState) -> Array:
+    """The highest draw, (d,)."""
+    return np.asarray(state.archive.theta[int(np.argmax(state.archive.values))])
 
 
 def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object) -> SearchState:

@@ -71,14 +71,14 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
     return Polished(best, arrived)
 
 
-def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator) -> Surface | None:
+def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, best: Array) -> Surface | None:
     """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
 
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
-    random they lead away, and from one moved near a maximum they lead back.
+    random they lead away, and from one moved near a maximum they lead back. ``best`` is the highest draw, (d,).
     """
     looks = constants.MOST_LOOKED // surface.num_draws
-    for moved in _moved(surface.q, rng):
+    for moved in _moved(surface.q, rng, best):
         current = look(moved)
         for _ in range(constants.MOST_DEPARTURES):
             looks -= 1
@@ -89,25 +89,29 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator) -
                 or current.size < constants.DEPARTED_SHARE * surface.size
             ):
                 break
-            if current.lower_bound > surface.lower_bound + tol:
+            if current.lower_bound - current.lower_bound_se > surface.lower_bound + tol:
                 return current
             leap = propose(current, constants.DEPARTURE, extrapolate=False)
             current = None if leap is None else look(leap.q)
     return None
 
 
-def _moved(q: Gaussian, rng: np.random.Generator) -> list[Gaussian]:
-    """Gaussians around q: in two opposite random directions, a wider one, and on either half of some axes."""
+def _moved(q: Gaussian, rng: np.random.Generator, best: Array) -> list[Gaussian]:
+    """Gaussians around q: in two opposite random directions, wider, narrower, and on either half of some axes."""
     d, identity = q.dim, np.eye(q.dim)
     shift, change = rng.standard_normal(d), rng.standard_normal((d, d))
     shift *= constants.SHIFT / np.linalg.norm(shift)
     values, U = np.linalg.eigh(np.where(q.family.mask, change + change.T, 0.0))
     values *= constants.CHANGE / np.abs(values).max()
-    found = [_in_frame(q, sign * shift, (U * np.exp(sign * values)) @ U.T) for sign in (1.0, -1.0)]
-    found.append(_in_frame(q, 0.0 * shift, identity / constants.WIDE**2))
+    peak = q.family.to_frame(q.factor, best - q.mean)
+    found = [
+        _in_frame(q, peak, identity / narrow**2) for narrow in (constants.NARROWED, constants.NARROWED**2)
+    ]
+    found += [_in_frame(q, sign * shift, (U * np.exp(sign * values)) @ U.T) for sign in (1.0, -1.0)]
     for axis in rng.permutation(d)[: constants.HALVED]:
         narrower = identity + (constants.HALF**-2 - 1.0) * np.outer(identity[axis], identity[axis])
         found += [_in_frame(q, sign * identity[axis], narrower) for sign in (1.0, -1.0)]
+    found.append(_in_frame(q, 0.0 * shift, identity / constants.WIDE**2))
     return [moved for moved in found if moved is not None]
 
 

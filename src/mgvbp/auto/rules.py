@@ -30,7 +30,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import widened
+from mgvbp.auto.witnesses import stratified, widened
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family
@@ -66,6 +66,8 @@ class Rules(ABC):
     """Fewest draws for a surface."""
     enough: float
     """Fewest effective draws for a certificate."""
+    most_visits: int
+    """How often the search leaves a result to look at another mode."""
     most: int
     """Default of the largest number of evaluations."""
 
@@ -182,6 +184,13 @@ class Rules(ABC):
         wider = state.q.factor / (1.0 + 1.0 / math.sqrt(self.dim))
         return Gaussian.from_factor(state.q.mean, wider, self.family)
 
+    def _sample(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
+        """Draws from `_proposal`; those that verify are stratified, so that they leave no part of a line out."""
+        q = self._proposal(state)
+        if state.phase is not Phase.VERIFY:
+            return q.sample(count, rng)
+        return q.mean + q.family.from_frame(q.factor, stratified(count, self.dim, rng))
+
     def decide(self, state: SearchState) -> SearchState:
         """Take decisions until draws are needed or the search ends."""
         decisions = 0
@@ -277,7 +286,8 @@ class Rules(ABC):
         if after < self.tol and surface.size + fresh < self.enough:
             return refined(state, self.enough - fresh)
         if after < self.tol and not state.verified:
-            return replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
+            ready = replace(state, q=leap.q, phase=Phase.VERIFY, verified=True, want=fresh)
+            return replace(ready, expected=surface.rest)
         growth = min(self.fastest_growth, max(1.1, 1.05 * uncertain / self.tol))
         return refined(state, max(self.least, surface.size) * growth)
 
@@ -357,7 +367,18 @@ class Rules(ABC):
 
 def in_time(earlier: SearchState, now: SearchState) -> SearchState:
     """An earlier state, with what has been counted since."""
-    counted = ("iteration", "n_evaluations", "max_evaluations", "visits", "charges", "lookouts")
+    counted = (
+        "iteration",
+        "n_evaluations",
+        "max_evaluations",
+        "visits",
+        "charges",
+        "lookouts",
+        "leads",
+        "seen",
+        "wide",
+        "record",
+    )
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
 
 

@@ -76,6 +76,10 @@ class SearchState:
     """Whether draws were made since the last leap was proposed."""
     verified: bool = False
     """Whether fresh draws for a verification have been made at q."""
+    expected: float = math.inf
+    """What a quadratic missed (nats) before the last verification."""
+    surprises: int = 0
+    """Verifications after which it missed much more."""
     stretch: float = 1.0
     """Factor on the gap that the surface states; more than 1 only where the target is far from Gaussian."""
     least_stretch: float = 1.0
@@ -96,6 +100,14 @@ class SearchState:
     """Ascents from elsewhere, which look for a higher mode; empty until the first result."""
     rival: SearchState | None = None
     """The state of an earlier result, which was left to look at another mode."""
+    leads: tuple[tuple[Array, float], ...] = ()
+    """Points (d,) elsewhere where ascents have ended, and their values, the highest first; those yet to be followed."""
+    seen: tuple[Gaussian, ...] = ()
+    """Results that were left, or that were no better: modes that need no other visit."""
+    record: float = -math.inf
+    """The highest lower bound that was met on visits to other modes, less three standard errors."""
+    wide: bool = False
+    """Whether a much wider Gaussian has been looked at."""
     visits: int = 0
     """How often the search has left a result to look at another mode."""
     deterministic: bool = False

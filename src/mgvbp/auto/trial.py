@@ -8,13 +8,14 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
 - *Draws without a finite value again.* If the points beside most of them fail too, q has mass where the density is
   zero, and then the lower bound of every Gaussian is −∞. The same is said of a probe of the tails that fails twice.
 - *The tails.* Probes lie on the axes of the parameters (for a given value of the parameter, where q is largest) and on
-  a few diagonals. Five and a half standard deviations out the density is compared with the surface. A large difference
-  makes the direction a *suspect*: `rules` then calls witnesses, draws from a Gaussian that is wider in this direction
-  (`widened`). They enter the archive with their weights, so that the next surface takes the tail into account.
+  a few diagonals, five and a half standard deviations out. As many are scattered in random directions, at distances
+  that are spread evenly: what fixed probes step over they may meet. There the density is compared with the surface. A
+  difference that would cost too much of the bound makes the direction a *suspect*: `court` then calls witnesses, draws
+  from a Gaussian that is wider in this direction (`witnesses`). They enter the archive with their weights, so that the
+  next surface takes the tail into account.
 - *Far away.* From t to 3t standard deviations the logarithm of a proper density falls by more than log 3. It is looked
   at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5.
-- *Elsewhere.* A point that is outside of q and hardly lower than the highest draw may belong to another mode. Probes
-  three and a half standard deviations out look for such points too.
+- *Elsewhere.* All these points are also looked at for other modes, and for Gaussians that are much wider (`rivals`).
 """
 
 from __future__ import annotations
@@ -25,18 +26,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
-from mgvbp.families import Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
-from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.surface import Surface
 
-BETWEEN, NEAR, FAR, FARTHER = 3.5, 5.5, 16.5, 49.5
+NEAR, FAR, FARTHER = 5.5, 16.5, 49.5
 """Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 4e-8."""
+NEAREST, REACH = 2.0, 3.0
+"""Scattered probes lie from `NEAREST` to `NEAREST` + `REACH` standard deviations out, plus √(d−1) in random directions:
+where draws from q have hardly looked, and where what they miss still matters."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Multiples of it, modulo 1, fill the unit interval evenly however many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,7 @@ class Trial:
     @property
     def near(self) -> NDArray[np.bool_]:
         """Marks the probes that are compared with the surface, (m,)."""
-        return np.asarray(np.abs(self.steps) == NEAR)
+        return np.asarray(np.abs(self.steps) < FAR)
 
     def points(self, archive: Archive) -> Array:
         """The points to evaluate now, (n, d): draws of the archive, then the probes without a value.
@@ -138,18 +142,41 @@ def summoned(
     lost = lost[np.argsort(distance[lost])]
     some = np.linspace(0, len(lost), constants.MOST_REPEATED, endpoint=False, dtype=np.intp)
     lost = lost[np.unique(some)] if len(lost) else lost
-    central = [int(np.argmin(np.where(finite, distance, np.inf)))] if repeat else []
-    directions = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
-    steps = np.tile([-BETWEEN, BETWEEN, -NEAR, NEAR, -FAR, FAR], len(directions))
+    central = [_central(archive, q)] if repeat else []
+    lines = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
+    scattered = _scattered(2 * (len(axes) + constants.DIAGONALS), q.dim, rng)
+    steps = np.concatenate([np.tile([-NEAR, NEAR, -FAR, FAR], len(lines)), np.linalg.norm(scattered, axis=1)])
     return Trial(
         q=q,
         rows=np.array([*central, *lost], dtype=np.intp),
-        directions=directions,
+        directions=np.concatenate([lines, scattered / steps[4 * len(lines) :, None]]),
         axes=tuple(axes.tolist()),
-        along=np.repeat(np.arange(len(directions)), 6),
+        along=np.concatenate([np.repeat(np.arange(len(lines)), 4), len(lines) + np.arange(len(scattered))]),
         steps=steps,
         values=np.full(len(steps), np.nan),
     )
+
+
+def repetition(archive: Archive, q: Gaussian) -> Trial:
+    """A trial that evaluates a central draw again, and no more."""
+    nowhere, d = np.empty(0), q.dim
+    along = np.empty(0, dtype=np.intp)
+    return Trial(q, np.array([_central(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere)
+
+
+def _central(archive: Archive, q: Gaussian) -> int:
+    """The index of the draw with a value that is nearest to the mean of q."""
+    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
+    return int(np.argmin(np.where(np.isfinite(archive.values), np.einsum("nd,nd->n", eps, eps), np.inf)))
+
+
+def _scattered(count: int, dim: int, rng: np.random.Generator) -> Array:
+    """Points (count, d) of the frame at evenly spread distances, in random directions (on a line: in turn)."""
+    distances = NEAREST + REACH * ((rng.uniform() + GOLDEN * np.arange(count)) % 1.0)
+    sides = np.where(np.arange(count)[:, None] % 2, -1.0, 1.0)
+    directions = rng.standard_normal((count, dim)) if dim > 1 else sides
+    lengths = (math.sqrt(dim - 1.0) + distances) / np.linalg.norm(directions, axis=1)
+    return np.asarray(lengths[:, None] * directions)
 
 
 def _axes(q: Gaussian, axes: NDArray[np.intp]) -> Array:
@@ -177,9 +204,11 @@ def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
     if again.size and again.mean() >= 0.5:
         return Verdict(outside=_boundary(archive, trial.q))
     for a, b, known in zip(first[~lost], second[~lost], before[~lost], strict=True):
-        same = constants.SAME_VALUE + constants.ROUNDING * abs(known)
+        same = constants.SAME_VALUE + constants.ROUNDING * abs(known) + constants.OUTLYING * archive.noise
         if not (math.isfinite(a) or math.isfinite(b)):
             return Verdict(inconsistent=math.inf)
+        if archive.noise and not max(abs(a - b), abs(a - known)) <= same:
+            return Verdict(noise=float(max(abs(a - b), abs(a - known))))
         if abs(a - b) > same:
             return Verdict(noise=float(abs(a - b)))
         if abs(a - known) > same:
@@ -217,11 +246,11 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
     theta = archive.theta[finite]
     eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
-    shown = np.abs(archive.values[finite] - _predicted(surface, theta)) > constants.SHOWN
-    missed = np.abs(trial.values[near] - _predicted(surface, trial.probes[near]))
-    limit = max(tol * constants.TAIL_NATS, constants.TAIL_GROWTH * surface.rest)
+    shown = np.abs(archive.values[finite] - predicted(surface, theta)) > constants.SHOWN
+    missed = np.abs(trial.values[near] - predicted(surface, trial.probes[near]))
+    limits = _limits(np.abs(trial.steps[near]), trial.q.dim, surface.rest, tol)
     lacking: dict[int, float] = {}
-    for k, distance in zip(near, missed, strict=True):
+    for k, distance, limit in zip(near, missed, limits, strict=True):
         along = int(trial.along[k])
         beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
         lacks = constants.WITNESSES * min(distance / limit, 1e12) ** 0.25 - np.count_nonzero(beyond & shown)
@@ -231,35 +260,25 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)
 
 
-def elsewhere(trial: Trial, archive: Archive, surface: Surface) -> Array | None:
-    """The highest point (d,) outside of q that may belong to another mode; None if there is none.
+def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
+    """Nats by which the surface may miss points at these distances from the mean (n,), in standard deviations.
 
-    It must be higher than the surface predicts: a diagonal q is narrow where its target is long.
+    A step of D nats at t standard deviations takes D Φ(−t) from the bound. What is left of a smooth function, ``rest``
+    on average, grows like its fourth power. Scattered probes have √(d−1) of their distance from the other coordinates.
     """
-    q = trial.q
-    theta, values = (
-        np.concatenate([archive.theta, trial.probes]),
-        np.concatenate([archive.values, trial.values]),
-    )
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
-    outside &= values > values.max() - constants.HIGH - 0.5 * q.dim
-    outside &= values > _predicted(surface, theta) + constants.UNEXPECTED
-    return np.asarray(theta[int(np.argmax(np.where(outside, values, -np.inf)))]) if outside.any() else None
+    out = np.where(distances == NEAR, NEAR, distances - math.sqrt(dim - 1.0))
+    nats = np.clip(0.5 / ndtr(-out), constants.LEAST_MISS, constants.TAIL_NATS)
+    # the typical distance of draws, for a term of the fourth degree in d coordinates instead of one
+    typical = math.sqrt((min(dim, constants.FEW_DIMENSIONS) + 2.0) / 3.0)
+    further = np.where(distances == NEAR, 1.0, (distances / (NEAR * typical)) ** 4)
+    growth = constants.TAIL_GROWTH * np.maximum(further, constants.LEAST_GROWTH)
+    return np.asarray(np.maximum(tol * nats, growth * rest))
 
 
-def may_be_another_mode(q: Gaussian, theta: Array, values: Array, highest: float) -> NDArray[np.bool_]:
-    """Marks points (n, d) outside of q whose values (n,) are hardly lower than the ``highest`` one, (n,)."""
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    outside = np.einsum("nd,nd->n", eps, eps) > (math.sqrt(q.dim) + constants.OUTSIDE) ** 2
-    return np.asarray(outside & (values > highest - constants.HIGH - 0.5 * q.dim))
-
-
-def _predicted(surface: Surface, theta: Array) -> Array:
+def predicted(surface: Surface, theta: Array) -> Array:
     """The log density at some points (n, d) according to the quadratic part of a surface."""
     q = surface.q
-    eps = q.family.to_frame(q.factor, theta - q.mean)
-    return surface.lower_bound + quadratic(eps, surface.g, surface.G) + q.log_density_in_frame(eps)
+    return surface.predicted(q.family.to_frame(q.factor, theta - q.mean))
 
 
 def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
@@ -273,22 +292,3 @@ def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
             if (sign * others).max() < (sign * some).min():
                 return axis, float(0.5 * sign * ((sign * others).max() + (sign * some).min()))
     return -1, 0.0
-
-
-def widened(q: Gaussian, direction: Array) -> Gaussian:
-    r"""``q`` with `constants.WIDER` times the standard deviation in a direction u (d,) of its frame.
-
-    In the frame the precision is :math:`I - (1 - s^{-2}) u u^\top`. The other directions keep their distribution.
-    """
-    steep = q.family.times(q.factor, direction)
-    precision = q.precision - (1.0 - constants.WIDER**-2) * np.outer(steep, steep)
-    full = Full(q.dim)
-    return Gaussian.from_factor(q.mean, full.factor(precision=precision), full)
-
-
-def witnesses(q: Gaussian, direction: Array, count: int, rng: np.random.Generator) -> Array:
-    """Draws (count, d) from `widened`, stratified in the direction so that they reach into both tails."""
-    eps = rng.standard_normal((count, q.dim))
-    levels = (np.arange(count) + rng.uniform(size=count)) / count
-    eps += (constants.WIDER * ndtri(levels) - eps @ direction)[:, None] * direction
-    return q.mean + q.family.from_frame(q.factor, eps)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp.baselines.chains import Chains
 from mgvbp.baselines.target import counted, start, target
-from mgvbp.core import as_key, positive_integer, require
+from mgvbp.core import as_key, positive_integer, require, require_memory
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Diagonal, Gaussian
 from mgvbp.interop import trace
@@ -80,6 +80,10 @@ def nuts(
     number = positive_integer(chains, "chains")
     warmup, length = positive_integer(num_warmup, "num_warmup"), positive_integer(num_draws, "num_draws")
     problem = target(log_likelihood, prior, dim, initial)
+    count = number * (warmup + length)
+    require_memory(
+        count * problem.dim, f"{count:,} draws of {problem.dim:,} parameters", "ask for fewer draws"
+    )
     log_density = traced_density(problem)
     generator = np.random.default_rng((*as_key(rng), STREAM))
     starts = start((number, problem.dim), prior, initial, 1.0, generator)

@@ -62,9 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit the model, and print its summary, forecast and risk, or write them to files."""
     from rich.console import Console
 
-    from mgvbp.volatility import default_returns, read_returns, risk_table, write_report
+    from mgvbp.volatility import checked_horizon, default_returns, read_returns, risk_table, write_report
 
     model = _model(arguments)
+    checked_horizon(arguments.horizon)
     if arguments.out is not None:
         _require_directory(arguments.out)
     if arguments.file is None:

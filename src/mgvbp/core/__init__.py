@@ -12,6 +12,7 @@ from mgvbp.core.checks import (
     one_of,
     positive_integer,
     positive_number,
+    require_memory,
     true_or_false,
 )
 from mgvbp.core.linalg import Array
@@ -27,5 +28,6 @@ __all__ = [
     "positive_integer",
     "positive_number",
     "require",
+    "require_memory",
     "true_or_false",
 ]

@@ -46,13 +46,19 @@ class Outcome(Enum):
         "check the gradient, and that it belongs to the same function and prior",
     )
     UNSETTLED = ("the tails of {where} could not be settled", f"try {ELSEWHERE}")
+    SURPASSED = (
+        "another Gaussian had a lower bound that is {nats:.2g} nats higher, but led to no result",
+        f"try {ELSEWHERE}",
+    )
     NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
     CALLBACK = ("stopped by the callback", "")
     INTERRUPTED = ("interrupted", "")
     BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")
 
 
-REFUTED = frozenset({Outcome.FLAT, Outcome.OUTSIDE, Outcome.INCONSISTENT, Outcome.DISAGREE})
+REFUTED = frozenset(
+    {Outcome.FLAT, Outcome.OUTSIDE, Outcome.INCONSISTENT, Outcome.DISAGREE, Outcome.SURPASSED}
+)
 """What shows that no lower bound, or none that was found, can be believed."""
 
 

@@ -36,7 +36,7 @@ class GaussianMixture:
     >>> two.mean, two.covariance
     (array([1.]), array([[4.]]))
     >>> two.quantiles([0.5]).round(3)
-    array([[0.43]])
+    array([[0.431]])
     """
 
     def __init__(self, weights: ArrayLike, means: ArrayLike, factors: ArrayLike) -> None:

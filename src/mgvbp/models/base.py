@@ -14,6 +14,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import frozen
 from mgvbp.problem.parameters import Parameters
+from mgvbp.transforms import Real
 
 BLOCK = 2**17
 """The numbers (draws × rows) of a block: 1 MB an array, so that a few arrays stay in cache."""
@@ -92,13 +93,13 @@ class RegressionModel(ABC):
             total[some] += self._log_density(theta[some], self._design[rows], self.y[rows]).sum(axis=1)
         return total
 
-    @abstractmethod
     def _parameters(self) -> Parameters:
         """What θ stands for; ``X`` and ``y`` are set."""
+        return Parameters(beta=Real(self.X.shape[1]))
 
-    @abstractmethod
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         """``y`` as (n,) floats of this model's support; ``new`` where it is to be predicted."""
+        return checked_response(y, n)
 
     @abstractmethod
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:

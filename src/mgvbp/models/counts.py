@@ -93,9 +93,6 @@ class PoissonRegression(CountRegression):
     def _constant(self) -> float:
         return float(gammaln(self.y + 1.0).sum())
 
-    def _parameters(self) -> Parameters:
-        return Parameters(beta=Real(self.X.shape[1]))
-
     def _log_likelihood(self, theta: Array) -> Array:
         extended = np.column_stack([theta, np.ones(len(theta))])
         total = extended @ self._sums - self._constant

@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import LOG_2PI
-from mgvbp.models.base import RegressionModel, checked_response
+from mgvbp.models.base import RegressionModel
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import LowerBound, Positive, Real
 
@@ -58,9 +58,6 @@ class LinearRegression(RegressionModel):
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]), sigma=Positive())
 
-    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
-        return checked_response(y, n)
-
     def _log_likelihood(self, theta: Array) -> Array:
         psi = theta[:, -1]
         # where exp(−2ψ) overflows the likelihood is zero
@@ -96,9 +93,6 @@ class StudentRegression(RegressionModel):
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]), sigma=Positive(), nu=LowerBound(2.0))
-
-    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
-        return checked_response(y, n)
 
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
         psi = theta[:, -2:-1]

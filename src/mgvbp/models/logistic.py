@@ -12,8 +12,6 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import frozen
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
-from mgvbp.problem.parameters import Parameters
-from mgvbp.transforms import Real
 
 
 class LogisticRegression(RegressionModel):
@@ -33,9 +31,6 @@ class LogisticRegression(RegressionModel):
     def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
         super().__init__(X, y, names)
         self._signed = frozen((2.0 * self.y - 1.0)[:, None] * self.X)
-
-    def _parameters(self) -> Parameters:
-        return Parameters(beta=Real(self.X.shape[1]))
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         labels = checked_response(y, n)

@@ -13,8 +13,6 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import LOG_2PI
 from mgvbp.models.base import RegressionModel, checked_response
 from mgvbp.models.linear import LeastSquares
-from mgvbp.problem.parameters import Parameters
-from mgvbp.transforms import Real
 
 
 class Simulation(NamedTuple):
@@ -81,9 +79,6 @@ class Reconstruction(RegressionModel):
         noise = positive_number(sigma, "sigma") * generator.standard_normal(rows)
         f = regression_function(beta[None], X, true_or_false(squared, "squared"))[0]
         return Simulation(X, f + noise, beta)
-
-    def _parameters(self) -> Parameters:
-        return Parameters(beta=Real(self.X.shape[1]))
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         return checked_response(y, n)

@@ -54,7 +54,7 @@ class BaseNetwork(ABC):
     precision : str
     """
 
-    sums_over_rows: ClassVar[bool] = True  # mgvbp.Minibatches need not check it
+    sums_over_rows: ClassVar[bool] = True  # so that mgvbp.Minibatches need not check it
 
     def __init__(self, weights: Shapes, likelihood: Likelihood, precision: str, library: Library) -> None:
         if not isinstance(likelihood, Likelihood):

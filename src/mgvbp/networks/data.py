@@ -46,7 +46,7 @@ def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def whole(value: Any, name: str) -> Any:
-    """``value``, unless it is sparse or masked, and so has entries that are not there."""
+    """``value`` itself; a sparse or masked array, which lacks entries, is refused."""
     if issparse(value):
         raise InvalidTypeError(f"{name} is sparse; expected a dense array: {name}.toarray() makes one")
     if np.ma.isMaskedArray(value):
@@ -82,7 +82,7 @@ def refuse_nan(values: Array, rows: int, what: str) -> None:
 
 
 def draws_of(posterior: Any, num_draws: int, rng: int | np.random.Generator | None) -> Array:
-    """Draws (S, d) of whatever tells of θ: a distribution, chains, a point estimate, or the numbers."""
+    """Draws (S, d) of θ from a distribution, chains, a point estimate, or numbers."""
     found = posterior
     if not hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
         if hasattr(posterior, "sample"):

@@ -130,5 +130,5 @@ def filled_up(rows: Rows, size: int) -> Rows:
 
 
 def cut(array: Rows, *parts: slice) -> Rows:
-    """What the parts of the leading axes have without their filling."""
+    """The array without the rows that filled it up: its leading axes are cut to the lengths of the parts."""
     return array[tuple(slice(part.stop - part.start) for part in parts)]

@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mgvbp import DataUnavailableError, MissingDependencyError, datasets
-from mgvbp.paper.console import print_tables
 from mgvbp.paper.engine import Store, run
-from mgvbp.paper.report import Section, write_report
+from mgvbp.paper.report import Section, print_tables, write_report
 from mgvbp.paper.spec import Experiment, Outcome
 
 EXPERIMENTS = {

@@ -12,10 +12,17 @@ import mgvbp
 from mgvbp import datasets
 from mgvbp.models import HAR
 from mgvbp.paper import volatility
-from mgvbp.paper.bounds import linear_lower_bound
-from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array
-from mgvbp.paper.daily import EVERY, LIKELIHOODS, Daily, at_optimum, chains_table, noisy_table, race_table
-from mgvbp.paper.dynamics import dynamics
+from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, linear_lower_bound
+from mgvbp.paper.daily import (
+    EVERY,
+    LIKELIHOODS,
+    Daily,
+    at_optimum,
+    chains_table,
+    dynamics,
+    noisy_table,
+    race_table,
+)
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Table, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
 

@@ -17,8 +17,7 @@ import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
-from mgvbp.paper.bounds import divergence
-from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array
+from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure

@@ -12,8 +12,7 @@ import numpy as np
 
 import mgvbp
 from mgvbp import datasets
-from mgvbp.paper.bounds import grid_lower_bound
-from mgvbp.paper.common import ARRIVED, Array, printed
+from mgvbp.paper.common import ARRIVED, Array, grid_lower_bound, printed
 from mgvbp.paper.labour import measures
 from mgvbp.paper.labour import problem as labour
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of

@@ -11,10 +11,18 @@ from scipy.optimize import minimize
 
 import mgvbp
 from mgvbp import datasets
-from mgvbp.paper.bounds import grid_lower_bound
-from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array
-from mgvbp.paper.daily import EVERY, LIKELIHOODS, Daily, at_optimum, chains_table, noisy_table, race_table
-from mgvbp.paper.dynamics import dynamics, marginals
+from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, grid_lower_bound
+from mgvbp.paper.daily import (
+    EVERY,
+    LIKELIHOODS,
+    Daily,
+    at_optimum,
+    chains_table,
+    dynamics,
+    marginals,
+    noisy_table,
+    race_table,
+)
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, Values, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood, VolatilityModel

@@ -265,7 +265,9 @@ class Posterior(Gaussian):
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
-        return diagnose(self, self._density(log_density), num_draws, rng, self.labels, below)
+        family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
+        density = self._density(log_density)
+        return diagnose(self, density, num_draws, rng, self.labels, below, cost, family=family)
 
     def resample(
         self,

@@ -26,7 +26,7 @@ from mgvbp.models import RegressionModel
 from mgvbp.posterior import TRACE_DTYPES, Posterior, Trace
 
 SHORTEST = 2.0**-20
-"""A step that would have to be shorter means that the bound no longer rises in double precision."""
+"""The shortest step that is tried. If it does not raise the bound, double precision shows no further rise."""
 
 
 class Expectations(NamedTuple):
@@ -42,7 +42,7 @@ class ExpectedLikelihood(ABC):
 
     model: RegressionModel
     error: float = 0.0
-    """Nats by which expected values may be off: changes of the bound below it show nothing."""
+    """The error of expected values in nats: smaller changes of the bound mean nothing."""
 
     @abstractmethod
     def expectations(self, mean: Array, covariance: Array) -> Expectations:

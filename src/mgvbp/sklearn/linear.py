@@ -16,7 +16,7 @@ from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood
 LOG_NOISE_VARIANCE = 1.0
 """The prior variance of log σ, for y scaled to unit standard deviation: σ is between 1/7 and 7 with 95%."""
 NOISE_FLOOR = 1e-4
-"""Residuals below this share of y's standard deviation are taken for rounding. So an exact fit has a posterior, too."""
+"""Residuals below this share of y's standard deviation count as rounding, so that an exact fit has a posterior."""
 
 
 class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
@@ -30,7 +30,7 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     Parameters
     ----------
     prior_variance : float
-        6.25 by default: vague, since 1 would be a feature that explains y alone.
+        6.25 by default, which is vague: on scaled data, a feature that explains y alone has the coefficient 1.
     fit_intercept : bool
         If False, data are not centred and are scaled by their root mean squares.
     family : {"full", "diagonal"} or BlockDiagonal

@@ -48,6 +48,8 @@ class GradientFit:
     """The gradients v as the regression predicts them, (N, d)."""
     predicted: Array
     """h less its mean under q, as the regression predicts it, (N,)."""
+    own: Array
+    """The part of ``predicted`` that is due to the draw itself and its twin, (N,)."""
     residuals: Array
     """Residuals of v by a regression that leaves out the draw and its twin, (N, d)."""
     errors: Array
@@ -77,6 +79,7 @@ def linear(draws: Draws, family: Family) -> GradientFit | None:
         G=G,
         fitted=fitted,
         predicted=quadratic(eps, g, G),
+        own=_own_share(eps, influence, residuals, draws.twins),
         residuals=residuals,
         errors=influence[:, :1] * residuals,
         gram=_gram(family, residuals, influence[:, 1:]),
@@ -86,6 +89,23 @@ def linear(draws: Draws, family: Family) -> GradientFit | None:
 def quadratic(eps: Array, g: Array, G: Array) -> Array:
     """``gᵀε − εᵀGε + tr G``, which has mean 0 under N(0, I)."""
     return np.asarray(eps @ g - np.einsum("ni,ni->n", eps @ G, eps) + G.trace())
+
+
+def _own_share(eps: Array, influence: Array, residuals: Array, twins: NDArray[np.intp]) -> Array:
+    """What the draw and its twin contribute to the quadratic that the regression predicts at the draw, (N,).
+
+    Without a draw the coefficients are less by its influence (1 + d,) times its residual (d,). Rows of coefficients for
+    ε are −2G: a draw with influence a on them adds ½ (a·ε)(r·ε) − ½ a·r.
+    """
+
+    def share(a: Array, r: Array) -> Array:
+        slope = np.einsum("nd,nd->n", r, eps)
+        bend = np.einsum("nd,nd->n", a[:, 1:], eps) * slope - np.einsum("nd,nd->n", a[:, 1:], r)
+        return np.asarray(a[:, 0] * slope + 0.5 * bend)
+
+    own = share(influence, residuals)
+    paired = twins != np.arange(len(twins))
+    return own + np.where(paired, share(influence[twins], residuals[twins]), 0.0) if paired.any() else own
 
 
 def _leave_out(Q: Array, residuals: Array, twins: NDArray[np.intp]) -> Array:

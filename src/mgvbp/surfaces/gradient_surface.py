@@ -65,6 +65,7 @@ def fit_gradients(
         gap=fit.gap,
         noise=fit.noise,
         noise_sd=fit.noise_sd,
+        slopes=True,
         ridge=not q.family.mask.all() and on_a_ridge(fit.estimate.G, fit.variance, fit.noise),
     )
 
@@ -79,24 +80,21 @@ def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float, float]:
-    r"""The mean of h under q, its standard error, and the standard deviation of h; with two control variates.
+    r"""The mean of h under q, its standard error, and the standard deviation of h.
 
-    The first is the polynomial's prediction of h, which has mean 0. Let u be the rest of h. The residuals of the
-    gradients are ∇u. By Stein's identity ε·∇u has mean 0, and it equals 3u if u is cubic (without powers of a
-    coordinate): it is the second control variate.
+    What the regression predicts of h has mean 0: it is a control variate. Of few draws it predicts too much, because
+    it was fitted to them. So the error comes from differences between h and what the other draws predict, where a pair
+    ±ε counts as one draw. The mean of what a draw contributes to its own prediction is a bias, and added to the error.
     """
     weights = draws.weights
     centre = float(weights @ h)
     sd = math.sqrt(float(weights @ np.square(h - centre)))
-    rest = h - centre - estimate.predicted
-    radial = np.einsum("nd,nd->n", draws.eps, draws.v - estimate.fitted)
-    root = np.sqrt(weights)
-    Q, R = np.linalg.qr(root[:, None] * np.column_stack([radial, np.ones_like(radial)]))
-    response = root * rest
-    rotated = Q.T @ response
-    residuals = (response - Q @ rotated) / np.maximum(1.0 - np.square(Q).sum(axis=1), constants.EVEN_LEVERAGE)
-    se = float(np.linalg.norm(Q[:, 1] * residuals)) / abs(float(R[1, 1]))
-    return centre + float(rotated[1] / R[1, 1]), se, sd
+    bound = centre - float(weights @ estimate.predicted)
+    errors = weights * (h - bound - estimate.predicted + estimate.own)
+    paired = draws.twins != np.arange(len(draws.twins))
+    squares = float(errors @ errors) + float(errors[paired] @ errors[draws.twins[paired]])
+    bias = float(weights @ estimate.own)
+    return bound, math.sqrt(max(squares, 0.0) + bias * bias), sd
 
 
 class _Fit:

@@ -67,10 +67,12 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     i, k = np.triu_indices(d)
     count = d + len(i)  # coefficients of degree one and two come first
     fitted, hat, influence = np.empty((N, d)), np.empty((N, d, d)), np.empty((d, N, count))
+    own = np.empty((N, d))  # influence of each slope on the polynomial at its own draw
     for j, (columns, _, _) in enumerate(terms.slopes):
         fitted[:, j] = X[j] @ coefficients[columns]
         solved = weights[:, None] * (X[j] @ inverse[columns])
         influence[j] = solved[:, :count]
+        own[:, j] = np.einsum("np,pn->n", solved, phi[1:])
         for other, (others, _, _) in enumerate(terms.slopes):
             hat[:, j, other] = np.einsum("np,np->n", solved[:, others], X[other])
     # leave-one-out: (I − hat) r_out = r, for the d equations of each draw together
@@ -85,6 +87,7 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
         G=G,
         fitted=fitted,
         predicted=coefficients @ phi[1:],
+        own=np.einsum("nj,nj->n", own, residuals),
         residuals=np.asarray(residuals, dtype=np.float64),
         errors=errors[:, :d],
         gram=kept @ kept.T,

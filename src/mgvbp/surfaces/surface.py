@@ -58,6 +58,8 @@ class Surface:
     """Factor on the noise for a certificate; 1 unless kriging states much less noise than least squares."""
     ridge: bool = False
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
+    slopes: bool = False
+    """Whether it was fitted to gradients."""
     jitter: float = 0.0
     """Standard deviation of the noise in the values, in nats."""
     floor: float = -math.inf
@@ -73,6 +75,12 @@ class Surface:
             noise_sd=self.caution * self.noise_sd,
             caution=1.0,
         )
+
+    def predicted(self, eps: Array) -> Array:
+        """The log density at points of the frame (n, d), according to the quadratic."""
+        bent = np.einsum("ni,ni->n", eps @ self.G, eps)
+        h = self.lower_bound + eps @ self.g - bent + self.G.trace()
+        return np.asarray(h + self.q.log_density_in_frame(eps))
 
     @property
     def clipped(self) -> bool:

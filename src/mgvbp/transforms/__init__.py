@@ -5,12 +5,9 @@ most of them.
 """
 
 from mgvbp.transforms.base import Transform
-from mgvbp.transforms.correlation import CorrelationCholesky
 from mgvbp.transforms.elementwise import Elementwise, Interval, LowerBound, Positive, Real, UpperBound
-from mgvbp.transforms.figarch import FigarchRegion
-from mgvbp.transforms.garch import GarchRegion
-from mgvbp.transforms.ordered import Ordered
-from mgvbp.transforms.simplex import Simplex
+from mgvbp.transforms.regions import FigarchRegion, GarchRegion
+from mgvbp.transforms.vectors import CorrelationCholesky, Ordered, Simplex
 
 __all__ = [
     "TRANSFORMS",
@@ -28,19 +25,7 @@ __all__ = [
     "UpperBound",
 ]
 
-TRANSFORMS: dict[str, type[Transform]] = {
-    kind.__name__: kind
-    for kind in (
-        Real,
-        Positive,
-        LowerBound,
-        UpperBound,
-        Interval,
-        Ordered,
-        Simplex,
-        CorrelationCholesky,
-        GarchRegion,
-        FigarchRegion,
-    )
-}
-"""The transforms by name, for reading files."""
+SINGLE = (Real, Positive, LowerBound, UpperBound, Interval)
+VECTORS = (Ordered, Simplex, CorrelationCholesky, GarchRegion, FigarchRegion)
+TRANSFORMS: dict[str, type[Transform]] = {kind.__name__: kind for kind in (*SINGLE, *VECTORS)}
+"""The transforms by name, for reading files: those of single numbers, and those of vectors."""

@@ -103,37 +103,6 @@ class Real(Elementwise):
         return value
 
 
-class Positive(Elementwise):
-    """Positive numbers: ``exp(x)``, so that a Gaussian ``x`` is a log-normal.
-
-    Examples
-    --------
-    >>> sigma = Positive()
-    >>> sigma.constrain([[0.0], [-700.0]])
-    array([1.00000000e+000, 9.85967654e-305])
-    >>> sigma.mean(0.0, 1.0).round(4), sigma.std(0.0, 1.0).round(4)
-    (np.float64(1.6487), np.float64(2.1612))
-    """
-
-    def __init__(self, *shape: int) -> None:
-        self._set((0.0, math.inf), (), shape)
-
-    def log_derivative(self, x: Array) -> Array:
-        return x
-
-    def mean(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return log_normal_mean(mu, sd)
-
-    def std(self, mu: ArrayLike, sd: ArrayLike) -> Array:
-        return log_normal_std(mu, sd)
-
-    def _forward(self, x: Array) -> Array:
-        return np.exp(x)
-
-    def _inverse(self, value: Array) -> Array:
-        return np.log(value)
-
-
 class LowerBound(Elementwise):
     """Numbers above ``lower``: ``lower + exp(x)``.
 
@@ -161,6 +130,22 @@ class LowerBound(Elementwise):
 
     def _inverse(self, value: Array) -> Array:
         return np.log(value - self.bounds[0])
+
+
+class Positive(LowerBound):
+    """Positive numbers: ``exp(x)``, so that a Gaussian ``x`` is a log-normal.
+
+    Examples
+    --------
+    >>> sigma = Positive()
+    >>> sigma.constrain([[0.0], [-700.0]])
+    array([1.00000000e+000, 9.85967654e-305])
+    >>> sigma.mean(0.0, 1.0).round(4), sigma.std(0.0, 1.0).round(4)
+    (np.float64(1.6487), np.float64(2.1612))
+    """
+
+    def __init__(self, *shape: int) -> None:
+        self._set((0.0, math.inf), (), shape)
 
 
 class UpperBound(Elementwise):

@@ -8,6 +8,7 @@ from mgvbp.volatility.backtest import Backtest, backtest
 from mgvbp.volatility.comparison import Comparison, compare
 from mgvbp.volatility.family import ARCH, EGARCH, FIGARCH, GARCH, GJR
 from mgvbp.volatility.forecast import Forecast
+from mgvbp.volatility.forecast import checked_horizon as checked_horizon  # for the command
 from mgvbp.volatility.har import HAR, HARForecast, HARResult
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import VolatilityModel

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp.core import Array, as_floats, as_key, one_of, positive_integer
+from mgvbp.core import Array, as_key, one_of, positive_integer
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
 from mgvbp.plots.canvas import finished, private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
-from mgvbp.volatility.forecast import checked_level
+from mgvbp.volatility.forecast import checked_losses
 from mgvbp.volatility.likelihood import Likelihood
 from mgvbp.volatility.model import LEAST, VolatilityModel
 from mgvbp.volatility.result import DRAWS, VolatilityResult, fit_volatility
@@ -207,10 +207,7 @@ def backtest(
     width = len(series) if window is None else positive_integer(window, "window", least=least)
     if one_of(mode, ("refit", "update"), "mode") == "update" and window is not None:
         raise InvalidInputError("window= goes with mode='refit': an update forgets nothing")
-    levels = np.atleast_1d(as_floats(alpha, "alpha"))
-    if levels.ndim != 1 or not len(levels):
-        raise InvalidInputError(f"alpha must be a number or a list of numbers; got {alpha!r}")
-    probabilities = tuple(checked_level(level) for level in levels.tolist())
+    probabilities = checked_losses(alpha)
     if len(set(map(percent, probabilities))) < len(probabilities):
         raise InvalidInputError(f"alpha must be different probabilities; got {alpha!r}")
     advise(series)
@@ -220,7 +217,7 @@ def backtest(
         warnings.simplefilter("ignore", ConvergenceWarning)  # one in the end says how many
         for day, result in zip(days, renewals(model, series.values, days, width, mode, seed), strict=True):
             stretch = series.values[max(0, day - width) : day + every]
-            parts.append(forecasts(result, stretch, min(day, width), levels, seed))
+            parts.append(forecasts(result, stretch, min(day, width), np.array(probabilities), seed))
             doubtful += not result.posterior.converged
             evaluations += result.posterior.n_evaluations
             report(len(parts), result.lower_bound, evaluations)

@@ -29,7 +29,7 @@ FAILURES = (MgvbpError, ArithmeticError, np.linalg.LinAlgError)
 KHAT = 0.7
 """Estimates whose importance weights have a larger Pareto shape are not to be trusted (Vehtari et al. 2024)."""
 SHAPES = {"log_evidence": "khat", "elpd_loo": "khat_loo"}
-"""The columns of these estimates, and of the shapes."""
+"""The column of the Pareto shape that tells whether an estimate can be trusted, by the column of the estimate."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def forecast(
 
 
 def last_days(likelihood: Likelihood, theta: Array, days: int = LOOK_BACK) -> Paths:
-    """What a forecast has to know of the paths at ``theta`` (S, d): their last ``days``, and the day after."""
+    """The part of the paths at ``theta`` (S, d) that a forecast needs: their last ``days``, and the day after."""
     chunk = max(1, CELLS // len(likelihood.series))
     parts = []
     for i in range(0, len(theta), chunk):
@@ -176,7 +176,7 @@ def frame_of_days(means: dict[str, Array], levels: ArrayLike, quantiles: dict[st
     return pd.DataFrame({**means, **columns}, index=pd.RangeIndex(1, horizon + 1, name="day"))
 
 
-def checked_horizon(horizon: int, paths: int) -> int:
+def checked_horizon(horizon: int, paths: int = PATHS) -> int:
     """The days of a forecast on so many paths, if the machine may have room for it."""
     days = positive_integer(horizon, "horizon")
     if days * positive_integer(paths, "draws") > MOST_CELLS:
@@ -198,6 +198,14 @@ def checked_levels(p: ArrayLike) -> Array:
 def checked_level(alpha: float) -> float:
     """A probability below one half."""
     return checked_probability(alpha, "alpha", 0.5, ", the probability of a larger loss")
+
+
+def checked_losses(alpha: ArrayLike) -> tuple[float, ...]:
+    """One or several probabilities of a loss, each below one half."""
+    levels = np.atleast_1d(as_floats(alpha, "alpha"))
+    if levels.ndim != 1 or not len(levels):
+        raise InvalidInputError(f"alpha must be a number or a list of numbers; got {alpha!r}")
+    return tuple(map(checked_level, levels.tolist()))
 
 
 def checked_probability(value: float, name: str, most: float = 1.0, what: str = "") -> float:

@@ -30,13 +30,13 @@ from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from
 from mgvbp.volatility.model import LEAST
 from mgvbp.volatility.result import Estimates
 from mgvbp.volatility.series import Series
-from mgvbp.volatility.simulation import BURN_IN
+from mgvbp.volatility.simulation import BURN_IN, checked_days
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MONTH = LAGS[-1]
-"""The days that the model looks back: as many at the start of a series are not explained."""
+"""How many days the model looks back. The first days of a series, as many as these, are not explained."""
 WHAT = "realised volatility"
 """What messages call the series."""
 
@@ -49,12 +49,12 @@ class HARLikelihood(models.HAR):
 
     @property
     def n_obs(self) -> int:
-        """How many days it is the likelihood of."""
+        """The number of days that the model explains."""
         return len(self.y)
 
     @property
     def scale(self) -> Array:
-        """Sizes by which the entries of θ move: the volatilities' for the intercept, else 1."""
+        """A typical change of each entry of θ: the volatilities' standard deviation for the intercept, else 1."""
         return np.array([self.y.std(), *np.ones(len(NAMES))])
 
     def least_squares(self) -> MaximumLikelihood:
@@ -272,7 +272,7 @@ class HAR:
                 f"daily + weekly + monthly must be below 1 for a stationary series; got {slope}"
             )
         past = np.full((MONTH, 1), theta[0] / (1.0 - slope))
-        shocks = as_generator(rng).standard_normal((BURN_IN + positive_integer(days, "days"), 1))
+        shocks = as_generator(rng).standard_normal((BURN_IN + checked_days(days), 1))
         return onward(theta[None], past, shocks)[BURN_IN:, 0]
 
     def fit(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mgvbp.volatility.model import VolatilityModel
 
 MOST_LOG = 100.0
-"""Logarithms and logits in ψ above this are taken for it, as in the authors' programs. An ω of e¹⁰⁰ already has a
-likelihood of practically zero, and exp of a larger number could overflow."""
+"""Larger logarithms and logits in ψ are replaced by this number, as in the authors' programs. An ω of e¹⁰⁰ already has
+a likelihood of practically zero, and exp of a larger number could overflow."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ class Likelihood:
 
     @property
     def n_obs(self) -> int:
-        """How many they are."""
+        """The number of these returns."""
         return len(self.sample.y) - self.first
 
     @property
     def scale(self) -> Array:
-        """Sizes by which the entries of ψ move: the returns' for a constant, else 1."""
+        """A typical change of each entry of ψ: the returns' standard deviation for a constant mean, else 1."""
         scale = np.ones(self.parameters.dim)
         if self.model.mean.names:
             scale[0] = self.sample.y.std()

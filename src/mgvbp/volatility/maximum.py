@@ -26,7 +26,7 @@ EDGE = 1e-3
 WIDEST = 10.0
 """The largest variance that a fit starts with, in units of ``scale``: the curvature at a mode may be near zero."""
 LOWEST = -1e100
-"""Taken for a function value that is not finite: the search moves away from it."""
+"""Stands in for function values that are not finite, so that the search moves away from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
     function : callable
     start : ndarray of shape (d,)
     scale : ndarray of shape (d,)
-        Sizes by which the coordinates move; the trust region is a ball in these units.
+        A typical change of each coordinate; the trust region is a ball in these units.
     """
     d, pairs = len(start), np.triu_indices(len(start), 1)
     unit = np.eye(d)
@@ -134,7 +134,7 @@ class MaximumLikelihood:
 
     @cached_property
     def _covariance(self) -> Array:
-        """Of ψ; NaN in rows and columns of estimates on the edge, which the others are given."""
+        """The covariance of ψ given the estimates on the edge, whose rows and columns are NaN."""
         root = np.sqrt(np.maximum(-np.diag(self.hessian), 0.0))
         inner = np.flatnonzero((root * self.likelihood.scale) ** 2 > EDGE)
         block, units = np.ix_(inner, inner), np.outer(root[inner], root[inner])

@@ -17,7 +17,7 @@ from mgvbp.volatility.filters import Filter, FilterData, arch_startup, paper_sta
 from mgvbp.volatility.likelihood import Likelihood, Mean, Paths
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
 from mgvbp.volatility.series import Series, advise
-from mgvbp.volatility.simulation import BURN_IN, Future, standard_shocks
+from mgvbp.volatility.simulation import BURN_IN, Future, checked_days, standard_shocks
 
 NU = Interval(2.05, 500.0)
 """Degrees of freedom, with the bounds of `arch`."""
@@ -163,7 +163,7 @@ class VolatilityModel(ABC):
         """
         psi = self.parameters.unconstrain(values)  # complains of names and ranges
         arrays = self.parameters.constrain(psi[None])
-        shocks = standard_shocks(BURN_IN + positive_integer(days, "days"), 1, arrays.get("nu"), rng)
+        shocks = standard_shocks(BURN_IN + checked_days(days), 1, arrays.get("nu"), rng)
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
         m = self.mean.coefficients(arrays)
         returns = np.zeros((self.mean.lags + days, 1))

@@ -23,9 +23,9 @@ RETURNS = ("r", "ret", "return", "returns", "logret", "logreturn", "logreturns")
 PRICES = ("adjclose", "adjustedclose", "close", "price")
 """Names of columns, letters and digits alone, the best first: an adjusted price does not jump at dividends."""
 MISSING = frozenset({"", ".", "-", "na", "n/a", "nan", "null", "none"})
-"""What stands in cells that have no number."""
+"""The texts of cells without a number."""
 NUMBER_LIKE = re.compile(r"[-+$€£]? ?[\d.,' ]*\d\.?(e[-+]?\d+)? ?[%$€£]?", re.IGNORECASE)
-"""Numbers as people write them; only those with a decimal point and nothing else are taken."""
+"""Numbers as people write them. Of these, only plain numbers with a decimal point are read; the others are refused."""
 FORMATS = ("ISO8601", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y")
 """The formats of dates that are tried, as pandas writes them."""
 DATE_LIKE = re.compile(r"(1[89]|2[01])\d{6}$|\d{4}-\d\d$|\w+[-/. ]+\w+[-/. ,]+\w+")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp.core import positive_integer, require
-from mgvbp.errors import InvalidInputError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.volatility.forecast import checked_losses
 from mgvbp.volatility.plots import (
     plot_forecast,
     plot_parameters,
@@ -19,12 +20,12 @@ from mgvbp.volatility.plots import (
     plot_result,
     plot_volatility,
 )
+from mgvbp.volatility.result import VolatilityResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mgvbp.volatility.forecast import Forecast
-    from mgvbp.volatility.result import VolatilityResult
 
 LEVEL, TAILS = 0.9, (0.05, 0.95)
 """The probability of bands in tables and pictures, and the levels of their ends."""
@@ -75,6 +76,7 @@ def write_report(
     """
     require("pandas", "volatility")
     require("matplotlib", "volatility")
+    _refuse_others(result)
     future = result.forecast(horizon, rng=rng)
     forecast, risk = future.to_frame(TAILS), risk_table(result, horizon, alphas, rng, future)
     tables = [frame.to_string(float_format="{:.4g}".format) for frame in (forecast, risk.set_index("days"))]
@@ -161,6 +163,7 @@ def risk_table(
     0     1   0.05            1.3                 1.6
     1     5   0.05            3.3                 4.3
     """
+    _refuse_others(result)
     sources: dict[int, VolatilityResult | Forecast] = {1: result}
     if positive_integer(horizon, "horizon") > 1:
         sources[horizon] = result.forecast(horizon, rng=rng) if forecast is None else forecast
@@ -172,10 +175,17 @@ def risk_table(
             "expected_shortfall": source.expected_shortfall(alpha),
         }
         for days, source in sources.items()
-        for alpha in alphas
+        for alpha in checked_losses(alphas)
     ]
     frame: pd.DataFrame = require("pandas", "volatility").DataFrame(rows)
     return frame
+
+
+def _refuse_others(result: object) -> None:
+    if not isinstance(result, VolatilityResult):
+        raise InvalidTypeError(
+            f"expected a fitted volatility model, as GARCH(1, 1).fit(returns) returns it; got {result!r}"
+        )
 
 
 # --- files --------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Estimates:
         return self.ml.bic
 
     def _summary(self, model: str, series: Series, new: int, unit: str) -> str:
-        """A heading on the model, the data (``new`` of them fitted, in ``unit``) and the run; and the table."""
+        """A table under a heading on the model, the run and the data; ``new`` data were fitted, ``unit`` names them."""
         days, span = self.ml.likelihood.n_obs, f", {series.span}" if series.span else ""
         given = "; the lower bound is that of the new ones given the old" if new < days else ""
         count = f"{new:,} new of {days:,}" if given else f"{days:,}"
@@ -145,7 +145,7 @@ class VolatilityResult(Estimates):
     def forecast(self, horizon: int = 10, draws: int = PATHS, rng: int | np.random.Generator = 0) -> Forecast:
         """Simulate the next ``horizon`` days: ``draws`` paths, over the posterior and over future shocks.
 
-        The paths share `DRAWS` draws of the parameters, or are one for each of fewer.
+        The paths share `DRAWS` draws of the parameters; if there are fewer paths, each has a draw of its own.
         """
         generator, number = as_generator(rng), positive_integer(draws, "draws")
         theta = self.posterior.sample(min(number, DRAWS), generator)

@@ -18,9 +18,9 @@ SCALES = (0.1, 10_000.0)
 LIMITS = (1e-100, 1e100)
 """The largest number of a series is in between: the squares of all are floats then, and so are the sums of squares."""
 STEADY = 0.1
-"""Prices change by less than this share from one to the next: a share by 1% a day, a volatility by about 30%."""
+"""Prices change by less than this fraction from one to the next, by about 1% a day; volatilities by about 30%."""
 WALK = 0.9
-"""Long series of prices have a larger first autocorrelation, even if they return to a mean; returns are near 0."""
+"""Long series of prices have a larger first autocorrelation, even if they return to a mean; returns have one near 0."""
 DATES = ("datetime64", "datetime", "date", "period")
 """The kinds of pandas index that are dates."""
 
@@ -184,7 +184,7 @@ def _walks(values: Array) -> bool:
 
 
 def _numbers(data: Any, what: str) -> Array:
-    """``data`` as floats; complex numbers, truth values and numbers in quotes are none."""
+    """``data`` as floats; complex numbers, truth values and numbers in quotes are refused."""
     try:
         given = np.asarray(data)
         others = (str, bytes, bool, np.bool_, complex)
@@ -206,7 +206,7 @@ def _dated(index: Any) -> bool:
 
 
 def _kind(index: Any) -> str:
-    """What can be put in one order, in words."""
+    """The kind of an index, in words: only indices of one kind can be put in order."""
     detail = getattr(index, "tz", None) or (index.freqstr if index.inferred_type == "period" else "")
     return f"{index.inferred_type} [{detail}]" if detail else str(index.inferred_type)
 

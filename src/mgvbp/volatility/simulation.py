@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from mgvbp.core import Array, as_generator
+from mgvbp.core import Array, as_generator, positive_integer, require_memory
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.filters import MEAN_ABSOLUTE
 
@@ -25,7 +25,14 @@ Future = tuple[Array, Array]
 """Variances and residuals of the simulated days, each (H, ..., S)."""
 Orders = tuple[int, int, int]
 quietly = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-"""Draws that explode end as inf or nan: no warning is needed."""
+"""Silences NumPy: draws that explode end as inf or nan, which needs no warning."""
+
+
+def checked_days(days: int) -> int:
+    """The days of a series to simulate, if the machine has room for it."""
+    number = positive_integer(days, "days")
+    require_memory(4 * number, f"a series of {number:,} days", "simulate fewer days")
+    return number
 
 
 def standard_shocks(

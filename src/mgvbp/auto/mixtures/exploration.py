@@ -74,7 +74,8 @@ def informative(surrogate: Surrogate, mixture: GaussianMixture, n: int, rng: np.
     r"""``n`` draws where much of the mass may be that the surrogate is not sure of, (n, d).
 
     A process with mean m and variance s² expects the density :math:`e^{m + s^2/2}`. Candidates are taken with
-    probabilities proportional to it, within the fence, and to s. Each draw makes those near it (correlated under the process) less likely.
+    probabilities proportional to it (`Surrogate.hopeful`) and to s. Each draw makes those near it (correlated under the
+    process) less likely.
     """
     process, pool = surrogate.process, candidates(mixture, CANDIDATES, rng)
     variance = process.uncertain(pool)

@@ -27,7 +27,7 @@ WITHIN = 0.95
 TOLERATED = (1.0, 4.0)
 """... but at least and at most up to these, in nats²."""
 MOST_VARIANCE = 4.0
-"""Variance, in nats², beyond which a place is no more attractive: it would be looked at for its own sake."""
+"""Variance, in nats², beyond which a place is less and less attractive: it would be looked at for its own sake."""
 FARTHEST = 1e-4
 """Share of a Gaussian's mass that lies further from its mean than what matters ..."""
 MARGIN = 3.0
@@ -70,8 +70,12 @@ class Surrogate:
         return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", k @ self.inverse, k))
 
     def hopeful(self, x: Array) -> Array:
-        """The log density within the fence plus half the variance, as an expected density has it, (M, d) -> (M,)."""
-        return self.cautious(x) + 0.5 * np.minimum(self.process.uncertain(x), MOST_VARIANCE)
+        """The logarithm of the expected density, ``m + s²/2`` of the process, (M, d) -> (M,).
+
+        Beyond `MOST_VARIANCE` it falls as fast as it has risen: what is so uncertain is not believed.
+        """
+        half = 0.5 * self.process.uncertain(x)
+        return self.predict(x) + np.minimum(half, MOST_VARIANCE - half)
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         """The log density within the fence (M,) and its gradient (M, d)."""

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core import one_of, positive_integer, positive_number, true_or_false
 from mgvbp.datasets.files import VARIABLE
-from mgvbp.datasets.lob.books import ASK, BID, LOB, Books, Features, Indices, horizon_column
+from mgvbp.datasets.lob.books import ASK, BID, FEATURE_NAMES, LOB, Books, Features, Indices, horizon_column
 from mgvbp.datasets.lob.text import open_compact, write_text
-from mgvbp.errors import DataUnavailableError, InvalidInputError
+from mgvbp.errors import DataUnavailableError, InvalidInputError, InvalidTypeError
 
 SOURCE = "etsin.fairdata.fi (dataset 73eb48d7-4dbc-4a10-a52a-da745b47a649)"
 """Where the authors published the files."""
@@ -130,6 +130,10 @@ def find_joins(features: Features, jump: float = JUMP) -> Indices:
     array([3])
     """
     jump = positive_number(jump, "jump")
+    if not isinstance(features, np.ndarray) or features.shape[1:] != (len(FEATURE_NAMES),):
+        raise InvalidTypeError(
+            f"features must be an array of shape (N, {len(FEATURE_NAMES)}), an order book a row; got {features!r}"
+        )
     mid = 0.5 * (features[:, ASK.start].astype(np.float64) + features[:, BID.start])
     moves = np.abs(np.diff(mid))
     changes = moves[moves > 0.0]

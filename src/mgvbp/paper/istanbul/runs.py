@@ -11,8 +11,7 @@ import mgvbp
 from mgvbp import datasets
 from mgvbp.baselines import Chains
 from mgvbp.models import LinearRegression
-from mgvbp.paper.bounds import linear_lower_bound
-from mgvbp.paper.common import ARRIVED, METHODS, PRIOR_VARIANCE, Array, printed
+from mgvbp.paper.common import ARRIVED, METHODS, PRIOR_VARIANCE, Array, linear_lower_bound, printed
 from mgvbp.paper.spec import Cells, Outcome, reference
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 

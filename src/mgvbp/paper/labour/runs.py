@@ -24,8 +24,7 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.datasets import labour
 from mgvbp.models import LogisticRegression
-from mgvbp.paper.bounds import divergence, hermite
-from mgvbp.paper.common import ARRIVED, METHODS, PRIOR_VARIANCE, Array, printed
+from mgvbp.paper.common import ARRIVED, METHODS, PRIOR_VARIANCE, Array, divergence, hermite, printed
 from mgvbp.paper.spec import Cells, Outcome, reference
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 

@@ -10,10 +10,10 @@ from scipy.special import logsumexp
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.posterior.diagnostics.certificate import certify
+from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
 from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
-from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, evaluated, pareto_smoothed
 
 SHOWN = 5
 """Number of parameters in the table of a report: those that the weights change most."""
@@ -36,8 +36,8 @@ class Diagnosis:
         Standard error of k-hat over seeds: about 0.14 with 1,000 draws, 0.05 with 100,000. It does not include that
         more draws reach further out, where the tail may differ.
     log_evidence, log_evidence_se : float
-        Importance-sampling estimate of the log marginal likelihood and its standard error, which is itself unreliable
-        if k-hat is large.
+        Importance-sampling estimate of the log marginal likelihood and its standard error, which counts what may lie
+        beyond all draws. It is infinite, since not known, if k-hat is within a standard error of 1 or above.
     ess : float
         Effective sample size of the Pareto-smoothed weights, at most `num_draws`.
     mean_shift, sd_ratio : ndarray of shape (d,)
@@ -54,6 +54,8 @@ class Diagnosis:
         of q. Draws from q cannot see these optima. The verdict is then ``"distrust"``, unless all of them are so much
         lower (7 nats) that they have less than a thousandth of the mass. It is empty if all starts agreed, and None
         if there was one start.
+    cost : int or None
+        About how many evaluations a fit of a mixture takes: twice as many as this fit. None if that is not known.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
@@ -95,6 +97,7 @@ class Diagnosis:
     labels: tuple[str, ...] = field(repr=False)
     log_weights: Array = field(compare=False, repr=False)
     below: tuple[float, ...] | None = None
+    cost: int | None = None
 
     @property
     def num_draws(self) -> int:
@@ -121,7 +124,7 @@ class Diagnosis:
     @property
     def advice(self) -> str:
         """What to do, in plain words."""
-        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals)
+        return advise(self._judgement, self.family, len(self.labels), self.gap, self._rivals, self.cost)
 
     @property
     def _judgement(self) -> Judgement:
@@ -131,7 +134,12 @@ class Diagnosis:
     def __str__(self) -> str:
         lines = [
             f"lower bound {self.elbo:.4f} (se {self.elbo_se:.4f})",
-            f"log evidence {self.log_evidence:.4f} (se {self.log_evidence_se:.4f})",
+            f"log evidence {self.log_evidence:.4f} "
+            + (
+                f"(se {self.log_evidence_se:.4f})"
+                if np.isfinite(self.log_evidence_se)
+                else "(error not known)"
+            ),
             f"k-hat {self.khat:.2f} (se {self.khat_se:.2f}; at most {limit(self.num_draws):.2f} with "
             f"{self.num_draws:,} draws), "
             f"effective sample size {self.ess:.0f}",
@@ -182,6 +190,9 @@ def diagnose(
     rng: int | np.random.Generator,
     labels: Sequence[str],
     below: tuple[float, ...] | None = None,
+    cost: int | None = None,
+    *,
+    family: str = "",
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
     draws = evaluated(q, log_density, num_draws, rng)
@@ -189,7 +200,7 @@ def diagnose(
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
-    gap, gap_se = certify(q, draws)
+    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
     mean_shift, sd_ratio = _corrections(q, draws.theta, smoothed.weights)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -197,7 +208,7 @@ def diagnose(
         khat=smoothed.khat,
         khat_se=smoothed.khat_se,
         log_evidence=float(logsumexp(h) - np.log(num_draws)),
-        log_evidence_se=float(plain.std(ddof=1) / plain.mean() / np.sqrt(num_draws)),
+        log_evidence_se=_evidence_error(plain, smoothed),
         ess=smoothed.ess,
         mean_shift=mean_shift,
         sd_ratio=sd_ratio,
@@ -205,11 +216,26 @@ def diagnose(
         gap_se=gap_se,
         condition=condition(q),
         outside=outside,
-        family=q.family.name,
+        family=family or q.family.name,
         labels=tuple(labels),
         log_weights=h,
         below=below,
+        cost=cost,
     )
+
+
+def _evidence_error(weights: Array, smoothed: Smoothed) -> float:
+    """The standard error of the logarithm of the mean of weights (S,), as far as their tail is known; else inf.
+
+    To the spread of the mean it adds the part of the mean that lies beyond all draws: for a tail of shape k that is the
+    share of the largest weight (above the mean), divided by 1 − k. k-hat is taken one standard error too large.
+    """
+    share = float((weights.max() - weights.mean()) / weights.sum())
+    shape = max(smoothed.khat + smoothed.khat_se, 0.0)
+    if not shape < 1.0:
+        return float(np.inf)
+    spread = float(weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights)))
+    return float(np.hypot(spread, share / (1.0 - shape)))
 
 
 def _corrections(q: Gaussian, theta: Array, weights: Array) -> tuple[Array, Array]:

@@ -55,6 +55,8 @@ FAR = 0.1
 """A fit that is more nats than this below the family's optimum should go on."""
 NEGLIGIBLE = 7.0
 """Another optimum is negligible if its bound is this many nats lower: its mode has about a thousandth of the mass."""
+MIXTURES = 20
+"""Most parameters for which a mixture is advised: with more, its surrogate needs more draws than it can hold."""
 MANY = 100
 """With this many parameters weights are nearly always uneven, however good the marginals are."""
 
@@ -185,9 +187,17 @@ def _round_numbers(above: int) -> Iterator[int]:
 
 
 def advise(
-    judgement: Judgement, family: str, dim: int, gap: float | None, below: tuple[float, ...] = ()
+    judgement: Judgement,
+    family: str,
+    dim: int,
+    gap: float | None,
+    below: tuple[float, ...] = (),
+    cost: int | None = None,
 ) -> str:
-    """What to do, in a few sentences; ``below`` has how many nats lower the other optima are."""
+    """What to do, in a few sentences.
+
+    ``below`` has how many nats lower the other optima are; ``cost`` is about how many evaluations a mixture takes.
+    """
     unfinished = (
         f" The lower bound seems {gap:.2g} nats below what the family can reach: let the fit go on first "
         "(max_iterations, tol, or method='auto')."
@@ -200,9 +210,12 @@ def advise(
         return "Use importance-corrected draws: posterior.resample(n)." + judgement.doubt + unfinished
     if below:
         return _elsewhere(below) + unfinished
-    choices = ["a richer family (family='full', or larger blocks)"] if family != "full" else []
-    elsewhere = ", ".join([*choices, "another parametrisation", "or MCMC"])
-    words = f"The weights cannot correct it: try {elsewhere}." + judgement.doubt
+    choices = ["posterior.mcmc(), which draws from the posterior itself"]
+    if family != "mixture" and dim <= MIXTURES:
+        choices.insert(0, "family='mixture'" + (f" (about {cost:,} evaluations)" if cost else ""))
+    if family not in ("full", "mixture"):
+        choices.insert(0, "a richer family (family='full', or larger blocks)")
+    words = f"The weights cannot correct it: try {', or '.join(choices)}." + judgement.doubt
     if dim >= MANY:
         words += (
             " With so many parameters single marginals and predictions can be good all the same: check those."
@@ -220,6 +233,6 @@ def _elsewhere(below: tuple[float, ...]) -> str:
     return (
         f"{found} with a lower bound {min(below):.2g} nats lower. Draws from one mode, and their importance weights, "
         "cannot see another; the difference is about the log of how much more probable this one is. Unless that "
-        "is enough to leave the others out, make the modes one (order what can be exchanged, another "
-        "parametrisation, a stronger prior) or use MCMC."
+        "is enough to leave the others out, make the modes one (order what can be exchanged, a stronger prior) or keep "
+        "them all: family='mixture' with the same starts=."
     )
