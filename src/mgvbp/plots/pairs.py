@@ -149,7 +149,7 @@ def _contours(ax: Axes, x: Array, y: Array) -> None:
     share = np.cumsum(counts.ravel()[falling]) / len(x)
     heights = sorted({float(smooth.ravel()[falling[np.searchsorted(share, level)]]) for level in LEVELS})
     centres = [0.5 * (edges[1:] + edges[:-1]) for edges in (x_edges, y_edges)]
-    ax.contour(*centres, smooth.T, levels=heights, colors=LINE, linewidths=1.2, linestyles="solid")
+    ax.contour(*centres, smooth.T, levels=heights, colors=LINE, linewidths=1.2)
 
 
 def _dots(ax: Axes, x: Array, y: Array) -> None:
