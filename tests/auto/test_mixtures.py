@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mgvbp
+from common import installed
 from mgvbp.auto import Aim, Auto, MixtureSearch
 from mgvbp.auto.mixtures.ascent import ascended, clustered
 from mgvbp.auto.mixtures.distance import Expected, measured
@@ -117,6 +118,21 @@ def test_moments_and_quantiles_are_those_of_the_mixture(fitted_banana):
     np.testing.assert_allclose(fitted_banana.covariance, np.cov(theta.T), atol=0.05)
     below = (theta < fitted_banana.quantiles([0.2])[0]).mean(axis=0)
     np.testing.assert_allclose(below, 0.2, atol=0.01)
+
+
+def test_plots_and_the_report_show_the_shape(fitted_banana, tmp_path):
+    installed("matplotlib").use("Agg")
+    from mgvbp import plots
+    from mgvbp.report import write_report
+
+    panels = plots.corner(fitted_banana)
+    (lines,) = panels[1, 0].collections  # contours of the banana, which no ellipse could follow
+    heights = np.concatenate([path.vertices for path in lines.get_paths()])
+    assert heights[:, 1].max() > 3.0
+    page = tmp_path / "page.html"
+    write_report(fitted_banana, page)
+    assert "mixture of" in page.read_text()
+    assert "distance to the posterior itself" in page.read_text()
 
 
 def test_diagnose_trusts_a_good_mixture(fitted_banana):

@@ -100,7 +100,7 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
     error = "" if se is None else f" (standard error {se:.4f})"
     return [
         ("method", f"{posterior.method}, {posterior.estimator} estimator"),
-        ("family", f"{posterior.family.name} covariance, {posterior.dim:,} parameters"),
+        ("family", f"{posterior.kind}, {posterior.dim:,} parameters"),
         (
             "cost",
             f"{posterior.n_evaluations:,} log-likelihood queries in {len(posterior.trace):,} iterations",
@@ -113,6 +113,17 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
 
 def convergence_words(posterior: Posterior) -> list[Html]:
     """What the certificate says and what it does not say, in plain words, as HTML."""
+    if posterior.mixture is not None:
+        tone = "good" if posterior.converged else "doubt"
+        words = [
+            f"{'Yes' if posterior.converged else 'No'}: {posterior.stop_reason}.",
+            "This is the distance to the posterior itself, measured at draws that no fit has seen. Modes that neither a "
+            "start nor a draw has met stay unseen.",
+        ]
+        return [
+            paragraph(" ".join(words), tone),
+            *(paragraph(note, "note") for note in _incidents(posterior)),
+        ]
     gap, sd = posterior.gap, posterior.gap_se
     best = f"the best Gaussian with {posterior.family.name} covariance"
     if gap is not None and np.isfinite(gap):
