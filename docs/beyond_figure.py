@@ -112,6 +112,9 @@ def main() -> None:
     )
     print(f"Gaussian: {gaussian.n_evaluations} evaluations")
     print(f"mixture: {mixture.n_evaluations} evaluations, kl {mixture.kl:.3f} (se {mixture.kl_se:.3f})")
+    for name, fit in (("Gaussian", gaussian), ("mixture", mixture)):
+        fresh = fit.diagnose(20_000)
+        print(f"{name}: log evidence - elbo is {fresh.log_evidence - fresh.elbo:.3f}, k-hat {fresh.khat:.2f}")
     print(f"chains: {exact.attrs}")
     known = exact["posterior"].dataset
     table(

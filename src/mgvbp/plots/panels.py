@@ -130,8 +130,8 @@ def draw_density(
 
 
 def draws_without_formula(posterior: Posterior, entries: list[Entry]) -> dict[str, Array]:
-    """Draws of all parameters, if there is an entry without a formula, or a mixture without ellipses; else none."""
-    needed = posterior.mixture is not None or any(entry.column is None for entry in entries)
+    """Draws of all parameters, if there is an entry without a formula; otherwise none."""
+    needed = any(entry.column is None for entry in entries)
     return posterior.draws(NUM_DRAWS, rng=0) if needed else {}
 
 
