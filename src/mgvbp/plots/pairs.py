@@ -127,7 +127,7 @@ def highest(q: GaussianMixture) -> tuple[Array, Array, Array, Array]:
     """
     draws = q.sample(NUM_DRAWS, rng=0)
     heights = np.sort(np.quantile(q.log_density_at(draws), [1.0 - level for level in LEVELS]))
-    x, y = (np.linspace(*ends, GRID) for ends in map(_range, draws.T))
+    x, y = (np.linspace(low, high, GRID) for low, high in map(_range, draws.T))
     points = np.stack(np.meshgrid(x, y), axis=2)
     return x, y, q.log_density_at(points.reshape(-1, 2)).reshape(GRID, GRID), heights
 
