@@ -117,8 +117,8 @@ def convergence_words(posterior: Posterior) -> list[Html]:
         tone = "good" if posterior.converged else "doubt"
         words = [
             f"{'Yes' if posterior.converged else 'No'}: {posterior.stop_reason}.",
-            "This is the distance to the posterior itself, measured at draws that no fit has seen. Modes that neither a "
-            "start nor a draw has met stay unseen.",
+            "This is the distance to the posterior itself, measured at draws that no fit has seen. Modes that neither "
+            "a start nor a draw has met stay unseen.",
         ]
         return [
             paragraph(" ".join(words), tone),
