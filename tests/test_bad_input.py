@@ -486,7 +486,7 @@ def test_a_message_is_one_short_line():
     error = UnknownNameError(f"no parameter is called \x1b[31mred\n{'a, ' * 1000}")
     assert str(error).isprintable()
     assert len(str(error)) == LONGEST
-    assert str(error).startswith("no parameter is called [31mred a, ")
+    assert str(error).startswith("no parameter is called \N{REPLACEMENT CHARACTER}[31mred a, ")
 
 
 TABLE = {

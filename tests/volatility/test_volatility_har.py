@@ -141,7 +141,8 @@ def test_an_update_is_a_fit_of_everything():
     gap = (second.posterior.mean - fitted().posterior.mean) / fitted().posterior.std
     assert np.abs(gap).max() < 0.1
     np.testing.assert_allclose(second.posterior.std, fitted().posterior.std, rtol=0.05)
-    assert first.lower_bound + second.lower_bound == pytest.approx(fitted().lower_bound, abs=0.03)
+    # a first posterior within its certificate may be 0.1 sd off, which changes the second bound by a tenth of a nat
+    assert first.lower_bound + second.lower_bound == pytest.approx(fitted().lower_bound, abs=0.2)
     assert second.ml.params == pytest.approx(fitted().ml.params)
     assert second.likelihood.n_obs == 200
     assert second.conditional_volatility.index.equals(realised().index[22:])

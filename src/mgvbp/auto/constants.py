@@ -158,7 +158,7 @@ FEW_DIMENSIONS = 10
 are all of the fourth degree, they add up far from the mean."""
 TAIL, SHOWN = 2.0, 1.0
 """A draw is a witness if it lies further out on the axis than so many standard deviations, and the surface misses it by
-more than so many nats."""
+more than so many nats, or half as many as it misses the probe by, if that is less."""
 WITNESSES = 3.0
 """An axis with so many witnesses is no longer suspect: the surface has taken them into account. The number grows with
 the fourth root of what the surface misses, since few draws meet a steep wall."""

@@ -246,18 +246,22 @@ def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> t
     near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
     theta = archive.theta[finite]
     eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
-    shown = np.abs(archive.values[finite] - predicted(surface, theta)) > constants.SHOWN
+    off = np.abs(archive.values[finite] - predicted(surface, theta))
     missed = np.abs(trial.values[near] - predicted(surface, trial.probes[near]))
     limits = _limits(np.abs(trial.steps[near]), trial.q.dim, surface.rest, tol)
     lacking: dict[int, float] = {}
     for k, distance, limit in zip(near, missed, limits, strict=True):
         along = int(trial.along[k])
         beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
+        shown = off > min(
+            constants.SHOWN, 0.5 * distance
+        )  # a probe that misses little shows no more nearer by
         lacks = constants.WITNESSES * min(distance / limit, 1e12) ** 0.25 - np.count_nonzero(beyond & shown)
         if limit < distance < np.inf and lacks > 0.0:
             lacking[along] = max(float(lacks), lacking.get(along, 0.0))
     worst = sorted(lacking, key=lambda along: -lacking[along])[: constants.MOST_SUSPECTS]
-    return tuple((along, math.ceil(lacking[along] / constants.REACHING)) for along in worst)
+    # enough draws for one witness at least
+    return tuple((along, math.ceil(max(lacking[along], 1.0) / constants.REACHING)) for along in worst)
 
 
 def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
