@@ -288,8 +288,21 @@ class MixtureSearch:
 
     def _decided(self, state: MixtureState) -> MixtureState:
         """End the search, or begin another round."""
+        if state.verified:
+            return replace(state, ending=self._judged(state.tried[-1].distance))
         ending = self._ended(state)
-        return replace(state, ending=ending, question=None) if ending else self._next(state)
+        if ending is None:
+            return self._next(state)
+        chosen = ending.outcome in (Outcome.CONFIRMED, Outcome.UNCONFIRMED)
+        if chosen and state.room >= BATCHES[0]:
+            return self._verified(state)
+        return replace(state, ending=ending, question=None)
+
+    def _judged(self, distance: Distance) -> Ending:
+        """Whether the distance of the result is sure enough."""
+        sure = distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * distance.kl)
+        outcome = Outcome.CONFIRMED if sure else Outcome.UNCONFIRMED
+        return Ending.of(outcome, kl=distance.kl, se=distance.kl_se)
 
     def _ended(self, state: MixtureState) -> Ending | None:
         tried, best = state.tried, state.best
@@ -313,10 +326,9 @@ class MixtureSearch:
         stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
         if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-        if state.room < 2 * BATCHES[0] or len(tried) >= MOST_ROUNDS:
-            if best.distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * best.distance.kl):
-                return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-            return Ending.of(Outcome.UNCONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
+        reserved = 2 * state.batch
+        if state.room < 2 * BATCHES[0] + reserved or len(tried) >= MOST_ROUNDS:
+            return self._judged(best.distance)
         return None
 
     @property
@@ -330,7 +342,7 @@ class MixtureSearch:
         assert state.values is not None
         assert state.numbers is not None
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
-        last = state.tried[-1].mixture if state.tried else state.anchor
+        last = state.best.mixture if state.best else state.anchor
         surrogate = fitted(state.anchor, last, state.x, state.values, state.numbers, rng)
         mixture = self._fitted(state, surrogate, last, rng)
         n = min(state.batch, int(state.room) // 2) if state.room < math.inf else state.batch
@@ -339,6 +351,20 @@ class MixtureSearch:
         more = min(int(LOOKING * n), int(state.room) - n) if state.room < math.inf else int(LOOKING * n)
         x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
         return replace(state, numbers=surrogate.process.numbers, question=Question(mixture, x, known))
+
+    def _verified(self, state: MixtureState) -> MixtureState:
+        """Ask for draws of the best mixture: by which it was chosen among others, it looks better than it is."""
+        assert state.best is not None
+        assert state.anchor is not None
+        assert state.x is not None
+        assert state.values is not None
+        assert state.numbers is not None
+        rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
+        mixture = state.best.mixture
+        surrogate = fitted(state.anchor, mixture, state.x, state.values, state.numbers, rng)
+        fresh = mixture.sample(int(min(2 * state.batch, state.room)), rng)
+        known = expected(surrogate, mixture, fresh, rng)
+        return replace(state, question=Question(mixture, fresh, known), verified=True)
 
     def _fitted(
         self, state: MixtureState, surrogate: Surrogate, last: GaussianMixture, rng: np.random.Generator

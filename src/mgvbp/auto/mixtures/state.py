@@ -75,6 +75,8 @@ class MixtureState:
     """The mixtures of all rounds."""
     batch: int = 0
     """Draws of each kind in a round."""
+    verified: bool = False
+    """Whether the last question is about draws of the best mixture alone, after it was chosen."""
     spent: int = 0
     ending: Ending | None = None
 
@@ -83,6 +85,8 @@ class MixtureState:
         """The mixture of the largest lower bound, less its error; its distance is that from the newest evidence."""
         if not self.tried:
             return None
+        if self.verified and self.question is None:
+            return self.tried[-1]
         best = max(self.tried, key=lambda t: t.distance.lower_bound - t.distance.lower_bound_se)
         newest = self.tried[-1].distance
         if best is self.tried[-1] or not math.isfinite(newest.log_evidence):
