@@ -65,6 +65,14 @@ def test_modes_become_components():
     assert abs(share - 0.3) < 0.08
 
 
+def test_modes_that_the_trial_of_the_gaussian_visits_are_kept():
+    target, near = TARGETS["bimodal_2"], 0
+    for seed in range(3):
+        posterior = mgvbp.fit(target.log_density, dim=2, family="mixture", rng=seed)
+        near += true_kl(posterior, target.log_density, 0.0, 5_000)[0] < 0.1  # one mode alone is 0.22 away
+    assert near >= 2
+
+
 def test_auto_keeps_a_gaussian_that_is_near_enough():
     posterior = mgvbp.fit(lambda t: -0.5 * (t**2).sum(axis=1), dim=3, family="auto")
     assert (posterior.components, posterior.mixture, posterior.converged) == (1, None, True)

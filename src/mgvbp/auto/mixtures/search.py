@@ -233,7 +233,8 @@ class MixtureSearch:
         inner, before = self._inner, self.state.starts.active
         info = inner.tell(values, gradients)
         now, places = inner.state.active, self.state.places
-        if before.surface is not None and now.visits != before.visits:  # an optimum is left for another
+        left = now.visits != before.visits or (before.rival is not None and now.rival is None)
+        if before.surface is not None and left:  # an optimum was left, for another or for the one before
             places = (*places, Place.of(before))
         state = replace(self.state, starts=inner.state, places=places, spent=self.state.spent + len(theta))
         ending = inner.ending
