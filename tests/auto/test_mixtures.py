@@ -12,7 +12,7 @@ from mgvbp.auto.mixtures.ascent import ascended, clustered
 from mgvbp.auto.mixtures.distance import Expected, measured
 from mgvbp.auto.mixtures.state import from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import fitted
-from mgvbp.errors import ConvergenceWarning, InvalidInputError
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.surfaces.process import usual
 from mgvbp.transforms import Positive, Real
@@ -287,7 +287,43 @@ def test_noise_ends_with_the_gaussian():
     assert not posterior.converged
 
 
-def test_too_few_evaluations_end_with_the_gaussian():
+def test_auto_does_not_take_noise_for_a_shape():
+    rng = np.random.default_rng(0)
+    with pytest.warns(ConvergenceWarning):
+        posterior = mgvbp.fit(
+            lambda t: -0.5 * (t**2).sum(axis=1) + 1.5 * rng.normal(size=len(t)),
+            dim=2,
+            family="auto",
+            noise=1.5,
+            max_evaluations=400,
+        )
+    assert posterior.mixture is None
+
+
+@pytest.mark.parametrize("limit", [4, 60])
+def test_too_few_evaluations_end_with_the_gaussian(limit):
     with pytest.warns(ConvergenceWarning, match="max_evaluations"):
-        posterior = mgvbp.fit(banana, dim=2, family="mixture", max_evaluations=60)
-    assert posterior.n_evaluations <= 60
+        posterior = mgvbp.fit(banana, dim=2, family="mixture", max_evaluations=limit)
+    assert posterior.n_evaluations <= limit
+
+
+def test_auto_is_the_gaussian_where_there_are_many_parameters():
+    posterior = mgvbp.fit(lambda t: -0.5 * (t**2).sum(axis=1), dim=41, family="auto", grad=lambda t: -t)
+    assert posterior.mixture is None
+    assert posterior.converged
+
+
+def test_an_infinite_distance_is_not_confirmed():
+    def holes(theta):
+        return np.where(np.floor(40.0 * theta[:, 0]) % 20 == 0, np.nan, banana(theta))
+
+    with pytest.warns((ConvergenceWarning, NonFiniteWarning)):
+        posterior = mgvbp.fit(holes, dim=2, family="mixture", max_evaluations=500)
+    assert not (posterior.converged and posterior.lower_bound == -np.inf)
+    assert posterior.mixture is None or np.isfinite(posterior.lower_bound)
+
+
+def test_a_number_of_gaussians_other_than_that_of_the_modes():
+    two = GaussianMixture([0.7, 0.3], [[-2.0, 0.0], [3.0, 1.0]], np.stack([np.eye(2)] * 2))
+    starts = [[-2.0, 0.0], [3.0, 1.0]]
+    assert mgvbp.fit(two.log_density, dim=2, family=mgvbp.Mixture(4), starts=starts).components == 4

@@ -16,6 +16,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family, resolve_family
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.problem.problem import Prior, Problem, prior_and_dim
 
@@ -128,7 +129,7 @@ def start_means(
     """
     if isinstance(starts, int | float | str | np.generic) or starts is None:
         number = positive_integer(starts, "starts")
-        source = prior if isinstance(prior, Gaussian) else first
+        source = prior if isinstance(prior, Gaussian | GaussianMixture) else first
         return [first.mean, *source.sample(number - 1, np.random.default_rng((*key, STREAM)))]
     means = as_floats(starts, "starts")
     if means.ndim != 2 or means.shape[1] != first.dim or len(means) == 0:

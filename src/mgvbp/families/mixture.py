@@ -15,6 +15,8 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.families.full import Full
 from mgvbp.families.gaussian import LOG_2PI, Gaussian, frozen
 
+ROUNDING = 1e-12
+"""Weights whose sum differs from 1 by less than this have been divided by their sum."""
 BISECTIONS = 60
 """Halvings of the interval that a quantile is looked for in; fifty reach the last digit of a float."""
 
@@ -39,6 +41,9 @@ class GaussianMixture:
     array([[0.431]])
     """
 
+    parameters: object = None
+    """What the entries of θ stand for, where the mixture is the prior of a fit."""
+
     def __init__(self, weights: ArrayLike, means: ArrayLike, factors: ArrayLike) -> None:
         w, self.means = as_floats(weights, "weights"), frozen(np.array(as_floats(means, "means")))
         self.factors = frozen(np.array(as_floats(factors, "factors")))
@@ -53,7 +58,9 @@ class GaussianMixture:
             raise InvalidInputError(
                 "weights must be positive, and factors lower triangular with a positive diagonal"
             )
-        self.weights = frozen(w / w.sum())
+        total = w.sum()
+        # weights that were divided before stay as they are, to the last digit
+        self.weights = frozen(w.copy() if abs(total - 1.0) < ROUNDING else w / total)
         self._log_scales = np.log(diagonals).sum(axis=1) - 0.5 * dim * LOG_2PI
 
     @classmethod

@@ -62,7 +62,7 @@ class Posterior(Gaussian):
         What was run.
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
-        and the standard deviation of this distance; None for the named methods.
+        and the standard deviation of this distance; None for the named methods and for mixtures, which have `kl`.
     other_optima : tuple of float or None
         For a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first. It is
         empty if all starts agreed, and None if there was one start. If one of these bounds is not far lower than
@@ -176,6 +176,11 @@ class Posterior(Gaussian):
     @property
     def _measured(self) -> Distance:
         if self._distance is None:
+            if self._target is None:
+                raise InvalidInputError(
+                    "a loaded posterior does not know its model, and its file not its distance: "
+                    "posterior.diagnose(log_density=...) has elbo and log_evidence"
+                )
             count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
             self._distance = from_weights(self, self._density(None), count)
         return self._distance

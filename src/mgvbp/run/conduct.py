@@ -231,8 +231,10 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}"
         warn_user(message, ConvergenceWarning)
-    if gaussian.state.disagreement and not isinstance(found.q, GaussianMixture):
-        warn_user(gaussian.state.disagreement, ConvergenceWarning)
+    starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
+    several = isinstance(found.q, GaussianMixture)
+    if starts.disagreement and not several:
+        warn_user(starts.disagreement, ConvergenceWarning)
     return _posterior(
         problem,
         outcome,
@@ -242,7 +244,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         lower_bound_se=found.lower_bound_se,
         gap=found.gap,
         gap_se=found.gap_se,
-        other_optima=() if isinstance(found.q, GaussianMixture) else gaussian.state.other_optima,
+        other_optima=() if several and starts.other_optima else starts.other_optima,
         checks=found.checks,
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
     )

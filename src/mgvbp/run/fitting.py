@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import fields
 from os import PathLike
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -168,8 +169,10 @@ def fit(
     dim = 0 if dim is None else positive_integer(dim, "dim")
     aim = _aim(family, kl_tol)
     if aim is not None and method != "auto":
-        raise InvalidInputError("family='mixture' and 'auto' go with method='auto'")
-    prior = getattr(prior, "mixture", None) or prior  # of a posterior that is a mixture
+        raise InvalidInputError(
+            "family='mixture' and 'auto' go with method='auto' (and tol= instead of Auto(tol))"
+        )
+    prior = _as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad)
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
@@ -183,7 +186,7 @@ def fit(
         method = Auto(LOOSE if loose else Auto.tol) if tol is None else Auto(tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
-    structure = family if aim is None and not isinstance(family, Mixture) else "full"
+    structure = "full" if isinstance(family, Mixture) or _is_mixture(family) else family
     settings = Settings(
         method=method,
         family=resolve_family(structure, problem.dim, problem.labels),
@@ -262,7 +265,7 @@ def resume(
     >>> bool((first.mean == again.mean).all())
     True
     """
-    saved = read_checkpoint(as_path(path))
+    saved, prior = read_checkpoint(as_path(path)), _as_prior(prior)
     try:
         stored = dict(saved.settings)
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values")
@@ -293,6 +296,16 @@ def resume(
     recorder = Recorder(path, every, saved.settings, saved)
     execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
     return conduct(problem, settings, execution)
+
+
+def _as_prior(prior: Prior | None) -> Prior | None:
+    """The prior itself: of a posterior that is a mixture, the mixture under its parameters' names."""
+    mixture = getattr(prior, "mixture", None)
+    if mixture is None:
+        return prior
+    named = copy(mixture)
+    named.parameters = getattr(prior, "parameters", None)
+    return cast(Prior, named)
 
 
 def _is_mixture(family: object) -> TypeGuard[str | Mixture]:

@@ -33,9 +33,9 @@ class Expected(NamedTuple):
     bound_error: float
     """Standard error."""
     log_mass: float
-    """The logarithm of the integral that the surrogate expects."""
+    """The logarithm of the integral, half-way between what is within the fence and what the surrogate expects."""
     mass_error: float
-    """Error of that: half of what lies beyond the fence, and the relative standard error of the integral."""
+    """Error of that: half the distance of the two, and the relative standard error of the integral."""
     log_weights: Array
     """``log ŵ`` at the draws whose true values were asked for, (n,)."""
 
@@ -62,7 +62,7 @@ def expected(
     return Expected(
         float(h.mean()),
         float(h.std(ddof=1)) / math.sqrt(len(h)),
-        mass + more,
+        mass + 0.5 * more,
         math.hypot(error, 0.5 * more),
         surrogate.cautious(fresh) - mixture.log_density_at(fresh),
     )

@@ -153,7 +153,9 @@ class MixtureSearch:
 
     def _better(self, found: SearchState, tried: Tried) -> bool:
         """Whether the Gaussian is the better result: it is near enough, or its bound is higher but for errors."""
-        if tried.mixture.components == 1 and self._suffices(tried):
+        if tried.distance.lower_bound == -math.inf or (
+            tried.mixture.components == 1 and self._suffices(tried)
+        ):
             return True
         error = math.hypot(found.lower_bound_se, tried.distance.lower_bound_se)
         return found.lower_bound - tried.distance.lower_bound > 2.0 * error
@@ -204,20 +206,18 @@ class MixtureSearch:
         with np.errstate(over="ignore", invalid="ignore"):
             log_density = self.rules._evaluated(theta, values, gradients)[0]
         finite = np.isfinite(log_density)
-        state = self.state
-        phase = "mixture"
-        self.state = self._decided(_answered(state, np.where(finite, log_density, -np.inf)))
+        self.state = self._decided(_answered(self.state, np.where(finite, log_density, -np.inf)))
         best = self.best
         return Info(
             lower_bound=best.lower_bound,
             gap=math.inf if best.distance is None else best.distance.kl,
             step_size=0.0,
-            dropped=0,
+            dropped=len(theta) - int(np.count_nonzero(finite)),
             reductions=0,
             noise=math.inf if best.distance is None else best.distance.kl_se,
             radius=math.inf,
             num_draws=len(theta),
-            phase=phase,
+            phase="mixture",
         )
 
     # --- the Gaussian -----------------------------------------------------------------------------
@@ -238,7 +238,8 @@ class MixtureSearch:
             places = (*places, Place.of(before))
         state = replace(self.state, starts=inner.state, places=places, spent=self.state.spent + len(theta))
         ending = inner.ending
-        if ending is not None and (ending.outcome not in GOES_ON or inner.best.archive.noise > 0.0):
+        stays = inner.best.surface is None or inner.best.archive.noise > 0.0
+        if ending is not None and (ending.outcome not in GOES_ON or stays):
             noisy = inner.best.archive.noise > 0.0 and ending.outcome in GOES_ON
             state = replace(state, ending=Ending.of(Outcome.NOISY) if noisy else ending)
         elif ending is not None or (self.aim.or_gaussian and _far(inner)):
@@ -301,7 +302,7 @@ class MixtureSearch:
 
     def _judged(self, distance: Distance) -> Ending:
         """Whether the distance of the result is sure enough."""
-        sure = distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * distance.kl)
+        sure = math.isfinite(distance.kl) and distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * distance.kl)
         outcome = Outcome.CONFIRMED if sure else Outcome.UNCONFIRMED
         return Ending.of(outcome, kl=distance.kl, se=distance.kl_se)
 
@@ -314,7 +315,8 @@ class MixtureSearch:
         first = len(tried) == 1 and self.aim.or_gaussian
         if first and best.distance.kl <= self.aim.kl_tol and state.starts.ending is not None:
             return state.starts.ending
-        sure = best.distance.kl_se <= max(0.5 * self.aim.kl_tol, SURE * best.distance.kl)
+        finite = math.isfinite(best.distance.kl)
+        sure = finite and best.distance.kl_se <= max(0.5 * self.aim.kl_tol, SURE * best.distance.kl)
         near = best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol and len(tried) >= FEWEST_ROUNDS
         last = tried[-1]
         full = (
@@ -374,7 +376,8 @@ class MixtureSearch:
         if not state.tried and self.aim.or_gaussian and last.components == 1:
             return last  # is the Gaussian near enough?
         mass, nearest, best, draws = log_mass(surrogate, last, rng), math.inf, last, None
-        if state.tried or last.components > 1 or self._most_components == 1:
+        fixed = self.aim.components
+        if (state.tried or last.components > 1 or fixed == 1) and fixed in (None, last.components):
             best = ascended(last, surrogate, rng)
             nearest = mass - _bound(surrogate, best, rng)
         for components in self._sizes(state):
@@ -383,18 +386,14 @@ class MixtureSearch:
             draws = walked(surrogate, last, rng) if draws is None else draws
             candidate = ascended(clustered(draws, components, rng), surrogate, rng)
             kl = mass - _bound(surrogate, candidate, rng)
-            if kl < nearest - SLACK * self.aim.kl_tol or components == self.aim.components:
+            if kl < nearest - SLACK * self.aim.kl_tol or components == fixed:
                 best, nearest = candidate, kl
         return best
 
     def _sizes(self, state: MixtureState) -> list[int]:
         """Numbers of Gaussians to try in the next round."""
         if self.aim.components is not None:
-            return (
-                []
-                if state.tried and state.tried[-1].mixture.components == self.aim.components
-                else [self.aim.components]
-            )
+            return [self.aim.components]
         if not state.tried or state.tried[-1].mixture.components == 1:
             return [1, 2, 4] if not state.tried else [2, 4]
         last = state.tried[-1]
@@ -452,9 +451,9 @@ def _confirmed(distance: Distance) -> bool:
 
 def _far(search: Search) -> bool:
     """Whether the best Gaussian is nearly found and clearly not the posterior."""
-    if not search.state.chosen:
-        return False
     state = search.state.active
+    if not search.state.chosen or state.archive.noise > 0.0:
+        return False
     surface = state.surface
     known = surface is not None and not surface.poor and not surface.clipped and state.far is None
     return bool(known and surface is not None and surface.rest > FAR and state.gap < LOOSE)
@@ -472,12 +471,9 @@ def _from(found: SearchState, distance: Distance) -> Distance:
 
 def _checks(state: MixtureState, distance: Distance) -> tuple[Check, ...]:
     """What tried to refute the mixture."""
-    rounds = len(state.tried)
+    passed, rounds = math.isfinite(distance.kl), len(state.tried)
+    nats = f"{distance.kl:.3f} nats from the posterior (se {distance.kl_se:.3f})"
     return (
-        Check(
-            "its own fresh draws",
-            True,
-            f"{distance.kl:.3f} nats from the posterior (se {distance.kl_se:.3f})",
-        ),
-        Check("draws where the surrogate was least sure", True, f"{rounds} rounds"),
+        Check("its own fresh draws", passed, nats),
+        Check("draws where the surrogate was least sure", passed, f"{rounds} rounds"),
     )
