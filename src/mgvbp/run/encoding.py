@@ -21,7 +21,7 @@ from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
 from mgvbp.auto.mixtures.distance import Expected
-from mgvbp.auto.mixtures.search import Aim
+from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState

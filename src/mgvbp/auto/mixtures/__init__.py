@@ -1,11 +1,12 @@
 """From the best Gaussian to the posterior: a mixture of Gaussians from the draws at hand and a few more.
 
-This package may import what `auto` may. Begin with `search`: a Gaussian search first, then rounds. In each round a
+This package may import what `auto` may. Begin with `search`: a Gaussian search first, then `rounds`. In each round a
 `surrogate` of the log density is fitted to all draws so far, a mixture is fitted to the surrogate without any query
 (`ascent`), and new draws are asked for: draws of the mixture, which say how far it is from the posterior (`distance`),
 and draws where the surrogate knows least of what may matter (`exploration`).
 """
 
-from mgvbp.auto.mixtures.search import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
+from mgvbp.auto.mixtures.rounds import Aim
+from mgvbp.auto.mixtures.search import LOOSE, MOST_PARAMETERS, Mixture, MixtureSearch
 
 __all__ = ["LOOSE", "MOST_PARAMETERS", "Aim", "Mixture", "MixtureSearch"]
