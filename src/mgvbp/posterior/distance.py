@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 
 from mgvbp.core.distance import Distance as Distance
 from mgvbp.errors import ConvergenceWarning, warn_user
@@ -20,11 +19,10 @@ from mgvbp.posterior.diagnostics.weights import LogDensity, evaluated, pareto_sm
 def from_weights(q: Gaussian, log_density: LogDensity, num_draws: int) -> Distance:
     """The distance of ``q``, with nan and a warning where its weights are too uneven to tell."""
     draws = evaluated(q, log_density, num_draws, 0)
-    h, root = draws.log_weights, math.sqrt(num_draws)
+    h = draws.log_weights
     smoothed = pareto_smoothed(h)
     if not np.isfinite(h).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.nan)
-    bound, bound_se = float(h.mean()), float(h.std(ddof=1)) / root
     if not correctable(smoothed.khat, smoothed.ess, num_draws):
         warn_user(
             f"k-hat is {smoothed.khat:.2f}, above {limit(num_draws):.2f}: how far the approximation is from the "
@@ -32,14 +30,6 @@ def from_weights(q: Gaussian, log_density: LogDensity, num_draws: int) -> Distan
             "from the posterior itself",
             ConvergenceWarning,
         )
-        return Distance(math.nan, math.nan, bound, bound_se, math.nan, math.nan)
-    log_evidence = float(logsumexp(h)) - math.log(num_draws)
-    w = np.exp(h - log_evidence)
-    return Distance(
-        max(log_evidence - bound, 0.0),
-        float((w - h).std(ddof=1)) / root,
-        bound,
-        bound_se,
-        log_evidence,
-        float(w.std(ddof=1)) / root,
-    )
+        nan = dict.fromkeys(("kl", "kl_se", "log_evidence", "log_evidence_se"), math.nan)
+        return Distance.of_weights(h)._replace(**nan)
+    return Distance.of_weights(h)

@@ -39,11 +39,6 @@ class Expected(NamedTuple):
     log_weights: Array
     """``log ŵ`` at the draws whose true values were asked for, (n,)."""
 
-    @property
-    def kl(self) -> float:
-        """The distance if the surrogate were the posterior."""
-        return self.log_mass - self.bound
-
 
 def expected(
     surrogate: Surrogate, mixture: GaussianMixture, fresh: Array, rng: np.random.Generator
@@ -81,13 +76,12 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     if not np.isfinite(log_weights).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
     errors = log_weights - told
-    plain = _plain(log_weights)
     with np.errstate(over="ignore"):
         change = np.exp(told - known.log_mass) * np.expm1(errors)
     mass = 1.0 + float(change.mean())
     misfit = 0.5 * float(errors.var(ddof=1))
     if not (np.isfinite(change).all() and mass > 0.0):
-        return plain._replace(misfit=misfit)
+        return Distance.of_weights(log_weights)._replace(misfit=misfit)
     log_evidence = known.log_mass + math.log(mass)
     evidence_se = math.hypot(float(change.std(ddof=1)) / mass / math.sqrt(n), known.mass_error)
     bound = known.bound + float(errors.mean())
@@ -97,20 +91,3 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
     return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
-
-
-def _plain(log_weights: Array) -> Distance:
-    """The distance from the true weights alone."""
-    n = len(log_weights)
-    log_evidence = float(logsumexp(log_weights) - math.log(n))
-    w = np.exp(log_weights - log_evidence)
-    bound, root = float(log_weights.mean()), math.sqrt(n)
-    return Distance(
-        max(log_evidence - bound, 0.0),
-        float((w - log_weights).std(ddof=1)) / root,
-        bound,
-        float(log_weights.std(ddof=1)) / root,
-        log_evidence,
-        float(w.std(ddof=1)) / root,
-        0.0,
-    )

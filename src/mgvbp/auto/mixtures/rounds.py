@@ -169,30 +169,23 @@ class Rounds:
     def _next(self, state: MixtureState) -> MixtureState:
         """Fit the surrogate and the mixture, and ask for draws."""
         assert state.anchor is not None
-        assert state.x is not None
-        assert state.values is not None
-        assert state.numbers is not None
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
         last = state.best.mixture if state.best else state.anchor
-        surrogate = fitted(state.anchor, last, state.x, state.values, state.numbers, rng)
+        surrogate = _surrogate(state, last, rng)
         mixture = self._fitted(state, surrogate, last, rng)
-        n = min(state.batch, int(state.room) // 2) if state.room < math.inf else state.batch
+        n = min(state.batch, int(state.room) // 2)
         fresh = mixture.sample(n, rng)
         known = expected(surrogate, mixture, fresh, rng)
-        more = min(int(LOOKING * n), int(state.room) - n) if state.room < math.inf else int(LOOKING * n)
+        more = min(int(LOOKING * n), int(state.room) - n)
         x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
         return replace(state, numbers=surrogate.process.numbers, question=Question(mixture, x, known))
 
     def _verified(self, state: MixtureState) -> MixtureState:
         """Ask for draws of the best mixture: by which it was chosen among others, it looks better than it is."""
         assert state.best is not None
-        assert state.anchor is not None
-        assert state.x is not None
-        assert state.values is not None
-        assert state.numbers is not None
         rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
         mixture = state.best.mixture
-        surrogate = fitted(state.anchor, mixture, state.x, state.values, state.numbers, rng)
+        surrogate = _surrogate(state, mixture, rng)
         fresh = mixture.sample(int(min(2 * state.batch, state.room)), rng)
         known = expected(surrogate, mixture, fresh, rng)
         return replace(state, question=Question(mixture, fresh, known), verified=True)
@@ -228,6 +221,15 @@ class Rounds:
         if last.distance.misfit > max(self.aim.kl_tol, last.distance.kl):
             return [max(4, last.mixture.components)]  # the surrogate has changed: begin afresh too
         return [min(2 * last.mixture.components, MOST_COMPONENTS)]
+
+
+def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Generator) -> Surrogate:
+    """The surrogate through all draws so far."""
+    assert state.anchor is not None
+    assert state.x is not None
+    assert state.values is not None
+    assert state.numbers is not None
+    return fitted(state.anchor, mixture, state.x, state.values, state.numbers, rng)
 
 
 def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:
