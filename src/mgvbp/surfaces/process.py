@@ -2,15 +2,18 @@ r"""A Gaussian process through the values of a log density: what a Gaussian or a
 
 The kernel is that of quadratics whose coefficients change slowly from place to place,
 
-.. math:: k(x, y) = a\, (1 + b\, x^\top y)^2 \exp\Bigl(-\tfrac12 \sum_j (x_j - y_j)^2 / \ell_j^2\Bigr),
+.. math:: k(x, y) = a\, (1 + b\, x^\top y)^2 \exp\Bigl(-\tfrac12 \sum_j (s_j - t_j)^2 / \ell_j^2\Bigr),
+          \qquad s = A^\top x, \quad t = A^\top y,
 
 because a log posterior is often quadratic given one or two parameters, the scales of a hierarchy for example: their
-length ℓ is short, all others are long. Far from the points the process falls back to its mean, a constant. The numbers
-a, b and ℓ maximise the marginal likelihood, with a wide prior around what a nearly Gaussian target needs.
+length ℓ is short, all others are long. The axes A are those of the parameters as the user wrote them, or those of the
+frame, whichever explain the values better. Far from the points the process falls back to its mean, a constant. The
+numbers a, b and ℓ maximise the marginal likelihood, with a wide prior around what a nearly Gaussian target needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -44,6 +47,8 @@ class Process:
     """The variance of each value, (N,)."""
     numbers: Array
     """log a, log b and the d logarithms of ℓ."""
+    axes: Array
+    """The matrix A, (d, d), whose columns are directions of one length each."""
     _fitted: tuple[Array, Array, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,9 +73,9 @@ class Process:
         return float(np.exp(self.numbers[1]))
 
     @cached_property
-    def lengths(self) -> Array:
-        """The lengths ℓ, (d,)."""
-        return np.asarray(np.exp(self.numbers[2:]))
+    def _shortened(self) -> Array:
+        """The axes, each divided by its length, (d, d)."""
+        return np.asarray(self.axes * np.exp(-self.numbers[2:]))
 
     def kernel(self, x: Array, y: Array) -> Array:
         """The kernel of all pairs of rows, (M, d) and (N, d) -> (M, N)."""
@@ -109,12 +114,12 @@ class Process:
         slope = 2.0 * self.bend * (near @ points)
         near *= quadratic
         total = near.sum(axis=1)
-        slope -= (x * total[:, None] - near @ points) / self.lengths**2
+        slope -= ((x * total[:, None] - near @ points) @ self._shortened) @ self._shortened.T
         return total, slope
 
     def _parts(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """The factors ``a exp(−½ ‖(x − y)/ℓ‖²)`` and ``1 + b xᵀy``, (M, N) each."""
-        u, v = x / self.lengths, y / self.lengths
+        """The factors ``a exp(−½ ‖Aᵀ(x − y)/ℓ‖²)`` and ``1 + b xᵀy``, (M, N) each."""
+        u, v = x @ self._shortened, y @ self._shortened
         near = u @ v.T
         near -= 0.5 * np.einsum("md,md->m", u, u)[:, None]
         near -= 0.5 * np.einsum("nd,nd->n", v, v)
@@ -137,17 +142,30 @@ def learned(
     values: Array,
     noise: Array,
     start: Array,
+    axes: Sequence[Array],
     rng: np.random.Generator,
     steps: int = LEARNING_STEPS,
 ) -> Process:
-    """The process of the points (N, d), whose numbers maximise the marginal likelihood of some of them."""
-    d = points.shape[1]
+    """The process of the points (N, d), whose numbers and axes maximise the marginal likelihood of some of them.
+
+    ``axes`` are the choices of the matrix A; the numbers go on from ``start``.
+    """
     some = np.arange(len(points))
     if len(points) > LEARN_FROM:
         some = rng.choice(len(points), LEARN_FROM, replace=False)
-    x, y, variance = points[some], values[some], noise[some]
-    apart = np.square(x[:, None] - x[None])  # (n, n, d)
+    found = [_maximised(points[some], values[some], noise[some], start, A, steps) for A in axes]
+    (numbers, _), A = min(zip(found, axes, strict=True), key=lambda choice: choice[0][1])
+    return Process(points, values, noise, numbers, A)
+
+
+def _maximised(
+    x: Array, y: Array, variance: Array, start: Array, axes: Array, steps: int
+) -> tuple[Array, float]:
+    """The numbers that maximise the marginal likelihood of the values ``y`` (n,), and minus its logarithm there."""
+    s = x @ axes
+    apart = np.square(s[:, None] - s[None])  # (n, n, d)
     products = x @ x.T
+    d = x.shape[1]
     centre, spread = usual(d), np.concatenate([SPREADS[:2], np.full(d, SPREADS[2])])
 
     def loss(numbers: Array) -> tuple[float, Array]:
@@ -176,4 +194,4 @@ def learned(
         return float(fit), gradient + away / spread
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps})
-    return Process(points, values, noise, np.asarray(found.x))
+    return np.asarray(found.x), float(found.fun)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mgvbp.auto.mixtures.ascent import ascended, clustered
+from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import expected, log_mass, measured
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
@@ -108,6 +108,7 @@ class Rounds:
             x=frame.family.to_frame(frame.factor, theta - frame.mean),
             values=values - _log_volume(frame),
             numbers=usual(frame.dim),
+            axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
             most=spent + extra if state.most is None else state.most,
             batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
         )
@@ -178,7 +179,13 @@ class Rounds:
         known = expected(surrogate, mixture, fresh, rng)
         more = min(int(LOOKING * n), int(state.room) - n)
         x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
-        return replace(state, numbers=surrogate.process.numbers, question=Question(mixture, x, known))
+        process = surrogate.process
+        return replace(
+            state,
+            numbers=process.numbers,
+            axes=(process.axes,),
+            question=Question(mixture, x, known),
+        )
 
     def _verified(self, state: MixtureState) -> MixtureState:
         """Ask for draws of the best mixture: by which it was chosen among others, it looks better than it is."""
@@ -196,31 +203,29 @@ class Rounds:
         """The best mixture on the surrogate, of those with the numbers of Gaussians that are tried."""
         if not state.tried and self.aim.or_gaussian and last.components == 1:
             return last  # is the Gaussian near enough?
-        mass, nearest, best, draws = log_mass(surrogate, last, rng), math.inf, last, None
-        fixed = self.aim.components
-        if (state.tried or last.components > 1 or fixed == 1) and fixed in (None, last.components):
-            best = ascended(last, surrogate, rng)
-            nearest = mass - _bound(surrogate, best, rng)
-        for components in self._sizes(state):
-            if nearest < GOAL * self.aim.kl_tol:
-                break
-            draws = walked(surrogate, last, rng) if draws is None else draws
-            candidate = ascended(clustered(draws, components, rng), surrogate, rng)
-            kl = mass - _bound(surrogate, candidate, rng)
-            if kl < nearest - SLACK * self.aim.kl_tol or components == fixed:
-                best, nearest = candidate, kl
-        return best
+        fixed, most = self.aim.components, self._most_components
+        mass, best, nearest = log_mass(surrogate, last, rng), last, math.inf
 
-    def _sizes(self, state: MixtureState) -> list[int]:
-        """Numbers of Gaussians to try in the next round."""
-        if self.aim.components is not None:
-            return [self.aim.components]
-        if not state.tried or state.tried[-1].mixture.components == 1:
-            return [1, 2, 4] if not state.tried else [2, 4]
-        last = state.tried[-1]
-        if last.distance.misfit > max(self.aim.kl_tol, last.distance.kl):
-            return [max(4, last.mixture.components)]  # the surrogate has changed: begin afresh too
-        return [min(2 * last.mixture.components, MOST_COMPONENTS)]
+        def consider(start: GaussianMixture) -> None:
+            nonlocal best, nearest
+            candidate = ascended(start, surrogate, rng)
+            kl = mass - _bound(surrogate, candidate, rng)
+            if kl < nearest - SLACK * self.aim.kl_tol or best.components < (fixed or 0):
+                best, nearest = candidate, kl
+
+        if last.components <= most:
+            consider(last)
+        if state.tried and state.tried[-1].distance.misfit > max(
+            self.aim.kl_tol, state.tried[-1].distance.kl
+        ):  # the surrogate has changed: begin afresh too
+            consider(clustered(walked(surrogate, last, rng), min(max(4, last.components), most), rng))
+        size = max(4, 2 * last.components) if fixed is None else fixed
+        while best.components < min(size, most) and (fixed or nearest > GOAL * self.aim.kl_tol):
+            before = best
+            consider(split(best, surrogate, min(2 * best.components, most), rng))
+            if best is before:
+                break
+        return best
 
 
 def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Generator) -> Surrogate:
@@ -229,7 +234,7 @@ def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Gen
     assert state.x is not None
     assert state.values is not None
     assert state.numbers is not None
-    return fitted(state.anchor, mixture, state.x, state.values, state.numbers, rng)
+    return fitted(state.anchor, mixture, state.x, state.values, state.numbers, state.axes, rng)
 
 
 def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:

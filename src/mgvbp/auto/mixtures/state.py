@@ -69,6 +69,8 @@ class MixtureState:
     """The log density of these in the frame, (N,)."""
     numbers: Array | None = None
     """The numbers of the last process."""
+    axes: tuple[Array, ...] = ()
+    """The axes that the process may have; the first round chooses."""
     question: Question | None = None
     """What is asked for now."""
     tried: tuple[Tried, ...] = ()

@@ -8,6 +8,7 @@ given some draws that span the others (pivoted Cholesky decomposition), which is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -101,11 +102,13 @@ def fitted(
     x: Array,
     values: Array,
     numbers: Array,
+    axes: Sequence[Array],
     rng: np.random.Generator,
 ) -> Surrogate:
     """The surrogate through the ``values`` (N,) of the log density at ``x`` (N, d).
 
-    ``mixture`` is the approximation so far, and ``numbers`` are those of the last process, from which it goes on.
+    ``mixture`` is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and
+    ``axes`` the choices for those of the process.
     """
     log_anchor = anchor.log_density_at(x)
     response, noise = _believable(values, log_anchor, reach(anchor.dim))
@@ -113,7 +116,7 @@ def fitted(
         order = np.argsort(-np.maximum(mixture.log_density_at(x), log_anchor - 1.0), kind="stable")
         some = order[:MOST_POINTS]
         x, response, noise = x[some], response[some], noise[some]
-    process = learned(x, response, noise, numbers, rng)
+    process = learned(x, response, noise, numbers, axes, rng)
     known = x[noise == EXACT]
     spanning = known[_pivots(process, known)]
     K = process.kernel(spanning, spanning)
