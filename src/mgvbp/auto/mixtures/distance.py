@@ -25,6 +25,9 @@ FREE_DRAWS = 4000
 HOPES = 1000
 """Those of them that also show how much mass there may be beyond the fence, which takes longer."""
 
+MOST_HOPE = 0.2
+"""Most nats that are added for mass beyond the fence; the rest of what may be there counts as error alone."""
+
 
 class Expected(NamedTuple):
     """What the surrogate says about a mixture, all that is needed once the true values are there."""
@@ -33,7 +36,7 @@ class Expected(NamedTuple):
     bound_error: float
     """Standard error."""
     log_mass: float
-    """The logarithm of the integral, half-way between what is within the fence and what the surrogate expects."""
+    """The logarithm of the integral: between what is within the fence and what the surrogate expects."""
     mass_error: float
     """Error of that: half the distance of the two, and the relative standard error of the integral."""
     log_weights: Array
@@ -57,7 +60,7 @@ def expected(
     return Expected(
         float(h.mean()),
         float(h.std(ddof=1)) / math.sqrt(len(h)),
-        mass + 0.5 * more,
+        mass + min(0.5 * more, MOST_HOPE),
         math.hypot(error, 0.5 * more),
         surrogate.cautious(fresh) - mixture.log_density_at(fresh),
     )

@@ -26,13 +26,15 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM
 from mgvbp.surfaces.process import usual
 
+FEWEST_COMPONENTS = 4
+"""Gaussians that the first round may end with."""
 MOST_COMPONENTS = 16
 """Most Gaussians: twice as many lower the KL by a third or less and double the time."""
 ROUNDS = 6
 """Rounds that the evaluations are meant for."""
 FEWEST_ROUNDS = 2
 """Fewest rounds: the first has looked only where the Gaussian was."""
-MOST_ROUNDS = 12
+MOST_ROUNDS = 8
 """Most rounds."""
 BATCHES = (16, 64)
 """Fewest and most draws of each kind in a round."""
@@ -48,6 +50,8 @@ NEGLIGIBLE = 12.0
 """Other optima whose bound is this many nats lower are left out."""
 APART = 1.0
 """Optima are different if a mean differs by this many standard deviations."""
+MISLED = 1.0
+"""Nats, beyond the errors, by which a first mixture of several optima may be worse than the best of them."""
 GOAL = 0.4
 """A mixture that is this share of ``kl_tol`` from the surrogate is good enough."""
 SLACK = 0.1
@@ -77,15 +81,16 @@ class Rounds:
     def __init__(self, aim: Aim) -> None:
         self.aim = aim
 
-    def framed(self, state: MixtureState) -> MixtureState:
-        """Begin the rounds: the frame, the anchor and all draws in it."""
+    def framed(self, state: MixtureState, alone: bool = False) -> MixtureState:
+        """Begin the rounds: the frame, the anchor and all draws in it; ``alone`` leaves other optima out."""
         found = state.starts.best
         others = [Place.of(other) for other in state.starts.states if other is not found]
         places = [Place.of(found)]
-        for place in sorted([*others, *state.places], key=lambda place: -place.lower_bound):
+        known = [] if alone else sorted([*others, *state.places], key=lambda place: -place.lower_bound)
+        for place in known:
             near = any(
-                np.abs((place.gaussian.mean - known.gaussian.mean) / known.gaussian.std).max() < APART
-                for known in places
+                np.abs((place.gaussian.mean - other.gaussian.mean) / other.gaussian.std).max() < APART
+                for other in places
             )
             if place.lower_bound > found.lower_bound - NEGLIGIBLE and not near:
                 places.append(place)
@@ -109,6 +114,7 @@ class Rounds:
             values=values - _log_volume(frame),
             numbers=usual(frame.dim),
             axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
+            tried=(),
             most=spent + extra if state.most is None else state.most,
             batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
         )
@@ -121,6 +127,8 @@ class Rounds:
         """End the search, or begin another round."""
         if state.verified:
             return replace(state, ending=self._judged(state.tried[-1].distance))
+        if _misled(state):
+            state = self.framed(state, alone=True)
         ending = self._ended(state)
         if ending is None:
             return self._next(state)
@@ -215,17 +223,22 @@ class Rounds:
 
         if last.components <= most:
             consider(last)
-        if state.tried and state.tried[-1].distance.misfit > max(
-            self.aim.kl_tol, state.tried[-1].distance.kl
-        ):  # the surrogate has changed: begin afresh too
-            consider(clustered(walked(surrogate, last, rng), min(max(4, last.components), most), rng))
-        size = max(4, 2 * last.components) if fixed is None else fixed
-        while best.components < min(size, most) and (fixed or nearest > GOAL * self.aim.kl_tol):
+        size = min(fixed or max(FEWEST_COMPONENTS, 2 * last.components), most)
+        while best.components < size and (fixed or nearest > GOAL * self.aim.kl_tol):
             before = best
-            consider(split(best, surrogate, min(2 * best.components, most), rng))
+            consider(split(best, surrogate, min(2 * best.components, size), rng))
             if best is before:
                 break
+        if nearest > self.aim.kl_tol and self._surprised(state):
+            consider(clustered(walked(surrogate, last, rng), size, rng))
         return best
+
+    def _surprised(self, state: MixtureState) -> bool:
+        """Whether the surrogate is new: its mass may lie where halves of the last mixture do not get."""
+        if len(state.tried) < FEWEST_ROUNDS:
+            return True
+        last = state.tried[-1].distance
+        return last.misfit > max(self.aim.kl_tol, last.kl)
 
 
 def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Generator) -> Surrogate:
@@ -267,6 +280,15 @@ def answered(state: MixtureState, log_density: Array) -> MixtureState:
 def _log_volume(frame: Gaussian) -> float:
     """Log density of θ less that of its place in the frame."""
     return float(np.log(frame.family.diagonal(frame.factor)).sum())
+
+
+def _misled(state: MixtureState) -> bool:
+    """Whether the first mixture is clearly worse than the Gaussian, because of other optima that are none."""
+    if len(state.tried) != 1 or state.anchor is None or state.anchor.components == 1:
+        return False
+    found, first = state.starts.best, state.tried[0].distance
+    error = math.hypot(found.lower_bound_se, first.lower_bound_se)
+    return first.lower_bound < found.lower_bound - 3.0 * error - MISLED
 
 
 def _confirmed(distance: Distance) -> bool:

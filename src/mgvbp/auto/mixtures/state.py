@@ -84,12 +84,19 @@ class MixtureState:
 
     @property
     def best(self) -> Tried | None:
-        """The mixture of the largest lower bound, less its error; its distance is that from the newest evidence."""
+        """The newest mixture, unless an earlier one is clearly better; its distance is that from the newest evidence.
+
+        Later ones know more. The largest of several measured bounds would often be the luckiest.
+        """
         if not self.tried:
             return None
         if self.verified and self.question is None:
             return self.tried[-1]
-        best = max(self.tried, key=lambda t: t.distance.lower_bound - t.distance.lower_bound_se)
+        best = self.tried[-1]
+        for earlier in reversed(self.tried):
+            ahead = earlier.distance.lower_bound - best.distance.lower_bound
+            if ahead > earlier.distance.lower_bound_se + best.distance.lower_bound_se:
+                best = earlier
         newest = self.tried[-1].distance
         if best is self.tried[-1] or not math.isfinite(newest.log_evidence):
             return best
