@@ -21,7 +21,7 @@ from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_cha
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from mgvbp.posterior.posterior import Posterior
+    from mgvbp.posterior.examined import Examined
 
 REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
 """What to do about chains that disagree."""
@@ -85,7 +85,7 @@ def target_of(log_density: LogDensity, grad: LogDensity | None) -> Target:
 
 
 def mcmc(
-    posterior: Posterior,
+    posterior: Examined,
     target: Target,
     *,
     draws: int,
@@ -162,7 +162,7 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
     )
 
 
-def exported(posterior: Posterior, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
+def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
     """The draws as ArviZ has them."""
     chains, _, dim = sampled.theta.shape
     theta = sampled.theta.reshape(-1, dim)
