@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from mgvbp.core.checks import as_floats, as_name, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.families.gaussian import frozen
+from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Real
 
@@ -42,6 +42,10 @@ class RegressionModel(ABC):
     names : tuple of str
     parameters : Parameters
         Names, shapes and constraints of what θ stands for.
+    dim : int
+        The length of θ.
+    default_prior : Gaussian or None
+        The prior of `mgvbp.fit` where none is given.
     """
 
     X: Array
@@ -55,6 +59,16 @@ class RegressionModel(ABC):
         self.y = frozen(self._checked_response(y, len(self.X)).copy())
         self.parameters = self._parameters()
         self._design = self.X  # what the blocks of rows are cut from
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+        return self.parameters.dim
+
+    @property
+    def default_prior(self) -> Gaussian | None:
+        """The prior of a fit that is given none; None where there is no default: the prior is then flat."""
+        return None
 
     def __call__(self, theta: ArrayLike) -> Array:
         """Log-likelihood at each row of ``theta``, (S, d) -> (S,)."""

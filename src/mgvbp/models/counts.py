@@ -12,10 +12,14 @@ from scipy.special import betaln, gammaln, log_expit
 from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families.gaussian import frozen
+from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.default_prior import standardised_prior
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real
+
+LOG_DISPERSION = (0.0, 4.0)
+"""The default prior mean and variance of log φ: from counts that are nearly Poisson to those of heavy tails."""
 
 
 class CountRegression(RegressionModel):
@@ -33,6 +37,16 @@ class CountRegression(RegressionModel):
     ) -> None:
         super().__init__(X, y, names)
         self._design = frozen(with_exposure(self.X, exposure))
+
+    @property
+    def default_prior(self) -> Gaussian:
+        """N(0, 6.25) for standardised coefficients, relative to the mean rate."""
+        exposure = float(np.exp(self._design[:, -1]).sum())
+        rate = max(float(self.y.sum()), 0.5) / exposure  # no counts at all: half a count
+        return standardised_prior(self.X, location=float(np.log(rate)), others=self._others)
+
+    _others: tuple[tuple[float, float], ...] = ()
+    """Default prior means and variances of what follows β in θ."""
 
     def predictive(self, theta: ArrayLike, X: ArrayLike, exposure: ArrayLike | None = None) -> Array:
         """The mean count at new rows for each draw; (S, d), (M, k) and (M,) -> (S, M)."""
@@ -75,6 +89,12 @@ class PoissonRegression(CountRegression):
     exposure : float or array_like of shape (N,), optional
         Time, area or number at risk over which was counted; 1 by default.
 
+    Notes
+    -----
+    A fit without a prior takes N(0, 6.25), a standard deviation of 2.5, for the coefficients of columns that are
+    centred and scaled to standard deviation 1; the intercept at the means of the columns is relative to the logarithm
+    of all counts over all exposure.
+
     Examples
     --------
     >>> model = PoissonRegression([[1.0], [1.0]], [2, 7], exposure=[1.0, 3.0])
@@ -113,7 +133,7 @@ class NegativeBinomialRegression(CountRegression):
     """Counts with mean ``m_i = exposure × exp(x_iᵀβ)`` and variance ``m_i + φ m_i²`` (NB2); θ = (β, log φ).
 
     The dispersion φ is positive; the limit of φ = 0 is the Poisson model. The arguments are those of
-    `PoissonRegression`.
+    `PoissonRegression`, and so is the default prior of β. That of log φ is N(0, 4): φ is between 1/50 and 50 with 95%.
 
     Examples
     --------
@@ -123,6 +143,8 @@ class NegativeBinomialRegression(CountRegression):
     >>> model([[1.5, -1.0]]).round(4)
     array([-4.7452])
     """
+
+    _others = (LOG_DISPERSION,)
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]), dispersion=Positive())

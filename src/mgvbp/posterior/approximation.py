@@ -12,7 +12,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.marginal import Marginal, found, marginal
+from mgvbp.posterior.marginal import Marginal, found, marginal, shapes
 from mgvbp.problem.parameters import indexed
 from mgvbp.problem.problem import NamedParameters
 
@@ -73,7 +73,7 @@ class Approximation(Gaussian):
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` exists."""
-        return self.parameters is not None and found(self.named(self.mean[None]), name) is not None
+        return self.parameters is not None and found(shapes(self, self.parameters), name) is not None
 
     __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
 
@@ -88,14 +88,6 @@ class Approximation(Gaussian):
         if self.parameters is not None or self._labels is None:
             return False
         return self.labels != tuple(indexed("theta", (self.dim,)))
-
-    def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
-        """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
-
-        They are the transformed rows of ``sample(n, rng)``. If the parameters have no names, these rows themselves
-        are returned as ``theta``.
-        """
-        return self.named(self.sample(n, rng))
 
     def named(self, theta: Array) -> dict[str, Array]:
         """Draws of θ (S, d), such as those of `sample` or `resample`, by name on the constrained scale."""

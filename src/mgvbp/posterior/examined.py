@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mgvbp.core.checks import as_generator, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
@@ -77,6 +78,19 @@ class Examined(Approximation):
             self._distance = from_weights(self, self._density(None), count)
         return self._distance
 
+    def draws(
+        self, n: int, rng: int | np.random.Generator | None = None, *, corrected: bool = False
+    ) -> dict[str, Array]:
+        """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
+
+        They are the transformed rows of ``sample(n, rng)``, or of ``resample(n, rng=rng)``, which evaluates the model,
+        if they are to be ``corrected``. If the parameters have no names, these rows themselves are returned as
+        ``theta``.
+        """
+        if true_or_false(corrected, "corrected"):
+            return self.named(self.resample(n, rng=as_generator(rng)))
+        return self.named(self.sample(n, rng))
+
     def diagnose(
         self,
         num_draws: int = 1000,
@@ -106,11 +120,11 @@ class Examined(Approximation):
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Array:
-        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; `named` gives them by name.
+        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights.
 
         They are chosen from ``num_draws`` draws of `sample` and are closer to the posterior than these, if k-hat is
         not above its limit (see `diagnose`). If it is, there is a warning. A draw of large weight can occur several
-        times.
+        times. ``draws(n, corrected=True)`` has such draws by name.
 
         Parameters
         ----------

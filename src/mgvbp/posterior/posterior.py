@@ -18,12 +18,14 @@ from mgvbp.posterior.arviz import data_tree
 from mgvbp.posterior.diagnostics import LogDensity
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
-from mgvbp.posterior.summary import summarise
+from mgvbp.posterior.notebook import posterior_html
+from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from xarray import DataTree
 
 MIXTURE = ("weights", "means", "factors")
@@ -180,13 +182,35 @@ class Posterior(Examined):
             arrays |= {f"mixture_{name}": getattr(self.mixture, name) for name in MIXTURE}
         write_archive(as_path(path), "posterior", meta, arrays)
 
-    def summary(self) -> str:
+    def summary(self) -> Summary:
         """A table of means, standard deviations and central 95% intervals, under a heading on the run.
 
-        Named parameters appear on their constrained scale; see `Marginal` for how they are computed.
+        ``print`` shows its text, a notebook a table with pictures, and its ``frame`` is that of `to_frame`. Named
+        parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
         scale = "entries of θ, on the unconstrained scale" if self._labelled else ""
-        return summarise(self, scale if self.parameters is None else "parameters on their constrained scale")
+        return Summary.of(self, scale if self.parameters is None else "parameters on their constrained scale")
+
+    def to_frame(self) -> DataFrame:
+        """The table of `summary` as a pandas DataFrame: a row for each number, its label as the index.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> posterior = mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), labels=["drift", "noise"])
+        >>> posterior.to_frame().abs().round(2)  # doctest: +NORMALIZE_WHITESPACE
+                   mean   sd  2.5%  97.5%
+        parameter
+        drift       0.0  1.0  1.96   1.96
+        noise       0.0  1.0  1.96   1.96
+        """
+        return frame(self)
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return posterior_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""

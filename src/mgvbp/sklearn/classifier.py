@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 from mgvbp.core import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
-from mgvbp.models import LogisticRegression, MultinomialRegression
+from mgvbp.models import LogisticRegression, MultinomialRegression, contrast_precision
 from mgvbp.sklearn.base import BayesianRegression
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, variances
 from mgvbp.sklearn.integrals import SoftmaxMoments, log_mean_expit, sigmoid_moments
@@ -117,16 +117,6 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
         """The most probable class of each row."""
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
-
-
-def contrast_precision(number: int, variance: float) -> Array:
-    """Inverse of the prior covariance of ``β_c − β_0``, c = 1, ..., K − 1, for one feature.
-
-    With independent β_c of variance v/2 each contrast has variance v, and two of them covariance v/2. So the
-    prior does not depend on which class comes first.
-    """
-    others = number - 1
-    return np.asarray(np.linalg.inv(0.5 * variance * (np.eye(others) + np.ones((others, others)))))
 
 
 class Sigmoid(ExpectedLikelihood):
