@@ -29,7 +29,8 @@ import mgvbp
 from mgvbp import models
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError
 from mgvbp.sklearn import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
-from mgvbp.sklearn.classifier import Sigmoid, Softmax, contrast_precision
+from mgvbp.models import contrast_precision
+from mgvbp.sklearn.classifier import Sigmoid, Softmax
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.integrals import log_mean_expit, sigmoid_moments
 from mgvbp.sklearn.linear import NormalErrors
@@ -47,7 +48,7 @@ COUNTS = _rng.poisson(2.0 * np.exp(X @ [0.1, 0.5, -0.4])).astype(float)
 LIKELIHOODS = {
     "sigmoid": Sigmoid(models.LogisticRegression(X, BITS)),
     "softmax": Softmax(models.MultinomialRegression(X, LABELS)),
-    "normal": NormalErrors(models.LinearRegression(X, REAL), 6.25),
+    "normal": NormalErrors(models.LinearRegression(X, REAL)),
     "poisson": LogNormalRates(Rates(X, COUNTS, exposure=2.0), 2.0),
 }
 
@@ -466,7 +467,7 @@ def test_constant_responses(estimator, value):
 
 BAD = [
     ({"prior_variance": -1.0}, InvalidInputError, "prior_variance must be positive; got -1"),
-    ({"prior_variance": "wide"}, InvalidTypeError, "prior_variance must be a positive number; got 'wide'"),
+    ({"prior_variance": "wide"}, InvalidTypeError, "prior_variance must be a positive number or 'evidence'; got 'wide'"),
     ({"fit_intercept": "no"}, InvalidTypeError, "fit_intercept must be True or False; got 'no'"),
     ({"family": "banded"}, InvalidInputError, "family must be one of 'full', 'diagonal'"),
     ({"family": mgvbp.BlockDiagonal([7])}, InvalidInputError, "covers 7 parameters, but the problem has 3"),

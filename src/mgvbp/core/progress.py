@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 INTERVAL = 0.1
@@ -51,12 +52,12 @@ def progress(
 @contextmanager
 def updated_line() -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a text in place of the one before; the last one stays."""
-    from IPython.display import display  # type: ignore[attr-defined]
+    display = import_module("IPython.display").display
 
     def content(text: str) -> dict[str, str]:
         return {"text/plain": text}
 
-    handle = display(content("…"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    handle = display(content("…"), raw=True, display_id=True)
     last, shown, text = -INTERVAL, "", ""
 
     def show(new: str) -> None:

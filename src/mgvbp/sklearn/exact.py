@@ -22,8 +22,9 @@ import numpy as np
 from mgvbp.core import Array
 from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError
 from mgvbp.families import LOG_2PI, Family, Gaussian
-from mgvbp.models import RegressionModel
+from mgvbp.models import BLOCK, RegressionModel
 from mgvbp.posterior import TRACE_DTYPES, Posterior, Trace
+from mgvbp.problem import Parameters
 
 SHORTEST = 2.0**-20
 """The shortest step that is tried. If it does not raise the bound, double precision shows no further rise."""
@@ -38,24 +39,47 @@ class Expectations(NamedTuple):
 
 
 class ExpectedLikelihood(ABC):
-    """A model whose expectations under a Gaussian are known."""
+    """A model whose expectations under a Gaussian are known, each row counting as often as its weight says.
 
-    model: RegressionModel
+    Parameters
+    ----------
+    model : RegressionModel
+    weights : ndarray of shape (N,), optional
+        Of the rows, positive; 1 by default.
+    """
+
     error: float = 0.0
     """The error of expected values in nats: smaller changes of the bound mean nothing."""
+
+    def __init__(self, model: RegressionModel, weights: Array | None = None) -> None:
+        self.model = model
+        self.weights = np.ones(len(model.y)) if weights is None else weights
+
+    @property
+    def y(self) -> Array:
+        """The responses: what ArviZ calls observed data."""
+        return self.model.y
 
     @abstractmethod
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
         """Those of the log-likelihood under N(mean, covariance); a covariance of 0 gives the plain derivatives."""
 
-    def start(self) -> tuple[Array, Array]:
+    def start(self, prior: Gaussian) -> tuple[Array, Array]:
         """A mean to start from, and an information matrix there that is not negative."""
-        zero = np.zeros(self.model.parameters.dim)
+        zero = np.zeros(prior.dim)
         return zero, self.expectations(zero, np.zeros((len(zero), len(zero)))).curvature
 
     def __call__(self, theta: Array) -> Array:
         """The log-likelihood, (S, d) -> (S,)."""
-        return self.model(theta)
+        if (self.weights == 1.0).all():
+            return self.model(theta)
+        step = max(1, BLOCK // len(self.weights))
+        parts = [self.model.pointwise(theta[i : i + step]) @ self.weights for i in range(0, len(theta), step)]
+        return np.concatenate(parts)
+
+    def pointwise(self, theta: Array) -> Array:
+        """The weighted log-likelihood of each row, (S, d) -> (S, N)."""
+        return np.asarray(self.model.pointwise(theta) * self.weights)
 
 
 class Iterate(NamedTuple):
@@ -83,12 +107,24 @@ class Iterate(NamedTuple):
 
 
 def fit_exact(
-    likelihood: ExpectedLikelihood, prior: Gaussian, *, family: Family, tol: float, max_iter: int
+    likelihood: ExpectedLikelihood,
+    prior: Gaussian,
+    *,
+    family: Family,
+    tol: float,
+    max_iter: int,
+    parameters: Parameters | None = None,
+    start: Gaussian | None = None,
 ) -> Posterior:
-    """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats."""
-    mean, information = likelihood.start()
-    factor = family.factor(precision=information + prior.precision)
-    path = [iterate(likelihood, prior, Gaussian.from_factor(mean, factor, family), 1.0)]
+    """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats.
+
+    The ``parameters`` are the names that the posterior has, those of the model by default. The search begins at
+    ``start``, a Gaussian of the family, or where the likelihood says.
+    """
+    if start is None:
+        mean, information = likelihood.start(prior)
+        start = Gaussian.from_factor(mean, family.factor(precision=information + prior.precision), family)
+    path = [iterate(likelihood, prior, start, 1.0)]
     while path[-1].gap > tol and len(path) <= max_iter:
         following = ascended(likelihood, prior, path[-1])
         if following is None:
@@ -118,9 +154,9 @@ def fit_exact(
         estimator="exact",
         gap=gap,
         gap_se=None if likelihood.error else 0.0,  # the error of Sobol points is not known
-        parameters=likelihood.model.parameters,
+        parameters=likelihood.model.parameters if parameters is None else parameters,
         log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
-        pointwise=likelihood.model.pointwise,
+        pointwise=likelihood.pointwise,
     )
 
 
