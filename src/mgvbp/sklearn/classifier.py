@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from mgvbp.families import Family, Full, Gaussian
 from mgvbp.models import LogisticRegression, MultinomialRegression, contrast_precision
 from mgvbp.sklearn.base import BayesianRegression
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, expectations, fit_exact, variances
-from mgvbp.sklearn.integrals import NUM_POINTS, SoftmaxMoments, log_mean_expit, sigmoid_moments
+from mgvbp.sklearn.integrals import NUM_POINTS, SoftmaxMoments, log_mean_expit, row_blocks, sigmoid_moments
 
 COARSE = 128
 """Sobol points of the search for a start, with more than two classes: an eighth of the work, and near the optimum."""
@@ -244,27 +244,54 @@ class Softmax(ExpectedLikelihood):
         return mean, at.curvature - prior.precision
 
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
-        X, w, others = self.model.X, self.weights, self.score.shape[1]
+        X, w = self.model.X, self.weights
         moments = softmax_moments(X, mean, covariance, self.num_points)
-        curvature = np.empty((X.shape[1], others, X.shape[1], others))
-        for c in range(others):
-            for e in range(c + 1):
-                block = (X * (w * moments.weight[:, c, e])[:, None]).T @ X
-                curvature[:, c, :, e] = curvature[:, e, :, c] = block
         return Expectations(
             mean @ self.score.ravel() - w @ moments.log_normaliser,
             (self.score - X.T @ (w[:, None] * moments.p[:, 1:])).ravel(),
-            curvature.reshape(covariance.shape),
+            curvature(X, w[:, None, None] * moments.weight),
         )
 
 
 def softmax_moments(X: Array, mean: Array, covariance: Array, num_points: int = NUM_POINTS) -> SoftmaxMoments:
     """For the scores ``x_iᵀβ_c`` of each row, β being N(mean, covariance)."""
-    beta = mean.reshape(X.shape[1], -1)
-    k, others = beta.shape
+    return SoftmaxMoments(X @ mean.reshape(X.shape[1], -1), spread(X, covariance), num_points)
+
+
+def spread(X: Array, covariance: Array) -> Array:
+    """``x_iᵀ Σ_ce x_i`` of each row and pair of classes, Σ_ce being their block of the covariance: (n, K − 1, K − 1).
+
+    Both this and `curvature` are one product of matrices, with a column for each pair of entries of x.
+    """
+    k = X.shape[1]
+    others = len(covariance) // k
     blocks = covariance.reshape(k, others, k, others)
-    spread = np.empty((len(X), others, others))
-    for c in range(others):
-        for e in range(c + 1):
-            spread[:, c, e] = spread[:, e, c] = variances(X, blocks[:, c, :, e])
-    return SoftmaxMoments(X @ beta, spread, num_points)
+    c, e = np.tril_indices(others)
+    a, b = np.tril_indices(k)
+    twice = np.where(a == b, 0.5, 1.0)[:, None]
+    both = blocks[a[:, None], c, b[:, None], e] + blocks[b[:, None], c, a[:, None], e]
+    result = np.empty((len(X), others, others))
+    for rows, products in pairs(X):
+        result[rows, c, e] = result[rows, e, c] = products @ (twice * both)
+    return result
+
+
+def curvature(X: Array, weight: Array) -> Array:
+    """``Σ_i w_i ⊗ x_i x_iᵀ`` for weights (n, K − 1, K − 1) of the pairs of classes, (d, d)."""
+    k, others = X.shape[1], weight.shape[1]
+    c, e = np.tril_indices(others)
+    a, b = np.tril_indices(k)
+    sums = np.zeros((len(a), len(c)))
+    for rows, products in pairs(X):
+        sums += products.T @ weight[rows, c, e]
+    result = np.empty((k, others, k, others))
+    a, b = a[:, None], b[:, None]
+    result[a, c, b, e] = result[b, c, a, e] = result[a, e, b, c] = result[b, e, a, c] = sums
+    return result.reshape(k * others, k * others)
+
+
+def pairs(X: Array) -> Iterator[tuple[slice, Array]]:
+    """Blocks of rows with the products ``x_a x_b``, a ≥ b, of their entries."""
+    a, b = np.tril_indices(X.shape[1])
+    for rows in row_blocks(len(X), len(a)):
+        yield rows, X[rows][:, a] * X[rows][:, b]

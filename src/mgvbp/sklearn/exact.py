@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +30,8 @@ from mgvbp.problem import Parameters
 
 SHORTEST = 2.0**-20
 """The shortest step that is tried. If it does not raise the bound, double precision shows no further rise."""
+SHORTEST_OF_NOISE = 2.0**-6
+"""The same where expectations have errors: the change by a shorter step is smaller than these."""
 
 
 class Expectations(NamedTuple):
@@ -82,7 +86,8 @@ class ExpectedLikelihood(ABC):
         return np.asarray(self.model.pointwise(theta) * self.weights)
 
 
-class Iterate(NamedTuple):
+@dataclass(frozen=True)
+class Iterate:
     """A Gaussian, its lower bound, the expectations of h under it, and the step that led to it."""
 
     q: Gaussian
@@ -90,7 +95,7 @@ class Iterate(NamedTuple):
     h: Expectations
     step: float
 
-    @property
+    @cached_property
     def direction(self) -> Array:
         """Where the mean should go: by Newton's formula, whatever the family."""
         try:
@@ -98,7 +103,7 @@ class Iterate(NamedTuple):
         except NotPositiveDefiniteError:
             return self.q.covariance @ self.h.gradient
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """Nats to the optimum, to second order: what the mean can gain, and ``‖G‖²`` for the precision."""
         family, L = self.q.family, self.q.factor
@@ -161,9 +166,14 @@ def fit_exact(
 
 
 def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
-    """The next iterate, whose bound is larger; None if there is none in this direction."""
-    family, precision, direction, gap, step = at.q.family, at.q.precision, at.direction, at.gap, 1.0
-    while step > SHORTEST:
+    """The next iterate, whose bound is larger; None if there is none in this direction.
+
+    The first step that is tried is twice the last one, and 1 at most.
+    """
+    family, precision, direction, gap = at.q.family, at.q.precision, at.direction, at.gap
+    step = min(1.0, 2.0 * at.step)
+    shortest = SHORTEST_OF_NOISE if likelihood.error else SHORTEST
+    while step > shortest:
         target = (1.0 - step) * precision + step * at.h.curvature
         try:
             q = Gaussian.from_factor(at.q.mean + step * direction, family.factor(precision=target), family)
