@@ -28,15 +28,29 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mgvbp
 from mgvbp import models
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError
-from mgvbp.sklearn import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
 from mgvbp.models import contrast_precision
+from mgvbp.sklearn import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
+    BayesianPoissonRegressor,
+    BayesianStudentTRegression,
+)
 from mgvbp.sklearn.classifier import Sigmoid, Softmax
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.integrals import log_mean_expit, sigmoid_moments
 from mgvbp.sklearn.linear import NormalErrors
+from mgvbp.sklearn.negative_binomial import Dispersed, DispersedRates
 from mgvbp.sklearn.poisson import LogNormalRates, Rates
+from mgvbp.sklearn.student import StudentErrors
 
-ESTIMATORS = [BayesianLogisticRegression, BayesianLinearRegression, BayesianPoissonRegressor]
+ESTIMATORS = [
+    BayesianLogisticRegression,
+    BayesianLinearRegression,
+    BayesianPoissonRegressor,
+    BayesianStudentTRegression,
+    BayesianNegativeBinomialRegressor,
+]
 N, K = 80, 3
 _rng = np.random.default_rng(11)
 X = np.column_stack([np.ones(N), _rng.standard_normal((N, K - 1))])
@@ -50,7 +64,15 @@ LIKELIHOODS = {
     "softmax": Softmax(models.MultinomialRegression(X, LABELS)),
     "normal": NormalErrors(models.LinearRegression(X, REAL)),
     "poisson": LogNormalRates(Rates(X, COUNTS, exposure=2.0), 2.0),
+    "student": StudentErrors(models.StudentRegression(X, REAL)),
+    "negative binomial": Dispersed(DispersedRates(X, COUNTS, exposure=2.0), np.log(2.0)),
 }
+
+
+def response_of(estimator, labels):
+    """A response of the kind that the estimator takes."""
+    name = estimator.__name__
+    return REAL if "Linear" in name or "Student" in name else labels if "Logistic" in name else COUNTS
 
 
 # --- scikit-learn's own checks ------------------------------------------------------------------------
@@ -157,7 +179,7 @@ def test_agrees_with_fit_from_log_likelihoods(name, family):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_lower_bound_is_that_of_fresh_draws(estimator):
     """Within 4 standard errors: neither expectations nor gradients are used by `diagnose`."""
-    y = {"BayesianLinearRegression": REAL, "BayesianPoissonRegressor": COUNTS}.get(estimator.__name__, LABELS)
+    y = response_of(estimator, LABELS)
     fitted = estimator().fit(X[:, 1:], y)
     diagnosis = fitted.posterior_.diagnose(4000)
     assert abs(diagnosis.elbo - fitted.lower_bound_) < 4 * diagnosis.elbo_se + 1e-3
@@ -467,7 +489,11 @@ def test_constant_responses(estimator, value):
 
 BAD = [
     ({"prior_variance": -1.0}, InvalidInputError, "prior_variance must be positive; got -1"),
-    ({"prior_variance": "wide"}, InvalidTypeError, "prior_variance must be a positive number or 'evidence'; got 'wide'"),
+    (
+        {"prior_variance": "wide"},
+        InvalidTypeError,
+        "prior_variance must be a positive number or 'evidence'; got 'wide'",
+    ),
     ({"fit_intercept": "no"}, InvalidTypeError, "fit_intercept must be True or False; got 'no'"),
     ({"family": "banded"}, InvalidInputError, "family must be one of 'full', 'diagonal'"),
     ({"family": mgvbp.BlockDiagonal([7])}, InvalidInputError, "covers 7 parameters, but the problem has 3"),

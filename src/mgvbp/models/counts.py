@@ -158,7 +158,7 @@ class NegativeBinomialRegression(CountRegression):
         log_phi = np.maximum(theta[:, -1:], -700.0)  # Poisson to the last digit
         r = np.exp(-log_phi)
         counts, index = np.unique(y, return_inverse=True)
-        positive = np.maximum(counts, 1.0)
+        positive = np.where(counts > 0.0, counts, 1.0)
         coefficient = np.where(counts > 0.0, -betaln(positive, r) - np.log(positive), 0.0)
         logit = log_phi + self._log_means(theta, X)
         with np.errstate(over="ignore"):

@@ -119,10 +119,15 @@ class Rates(PoissonRegression):
     """`PoissonRegression` without the demand for whole numbers."""
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
-        rates = checked_response(y, n)
-        if rates.min() < 0.0:
-            raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
-        return rates
+        return checked_rates(y, n)
+
+
+def checked_rates(y: ArrayLike, n: int) -> Array:
+    """``y`` as ``n`` numbers that are not negative."""
+    rates = checked_response(y, n)
+    if rates.min() < 0.0:
+        raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
+    return rates
 
 
 class LogNormalRates(ExpectedLikelihood):
