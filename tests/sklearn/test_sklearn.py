@@ -143,7 +143,8 @@ def test_gradient_and_curvature_are_the_derivatives_of_the_value(name):
     direction = rng.standard_normal(len(mean))
     R = rng.standard_normal(covariance.shape)
     assert slope(direction, 0.0) == pytest.approx(at.gradient @ direction, rel=1e-5)
-    tolerance = 0.01 if name == "softmax" else 1e-5  # Price's identity is not exact for Sobol points
+    # Price's identity is not exact for Sobol points, nor for a few nodes of each variable
+    tolerance = {"softmax": 0.01, "student": 1e-3}.get(name, 1e-5)
     assert slope(0.0, R + R.T) == pytest.approx(-0.5 * np.sum(at.curvature * (R + R.T)), rel=tolerance)
 
 
@@ -185,7 +186,8 @@ def test_lower_bound_is_that_of_fresh_draws(estimator):
     assert abs(diagnosis.elbo - fitted.lower_bound_) < 4 * diagnosis.elbo_se + 1e-3
     assert fitted.lower_bound_ < diagnosis.log_evidence + 4 * diagnosis.log_evidence_se
     assert fitted.n_iter_ == len(fitted.posterior_.trace) - 1  # the first row is the start
-    assert fitted.posterior_.gap_se == (None if estimator is BayesianLogisticRegression else 0.0)
+    exact = estimator in (BayesianLinearRegression, BayesianPoissonRegressor)
+    assert fitted.posterior_.gap_se == (0.0 if exact else None)
     assert BayesianLogisticRegression().fit(X[:, 1:], BITS).posterior_.gap_se == 0.0
 
 

@@ -158,7 +158,7 @@ def fit_exact(
         method="newton",
         estimator="exact",
         gap=gap,
-        gap_se=None if likelihood.error else 0.0,  # the error of Sobol points is not known
+        gap_se=None if likelihood.error else 0.0,  # the error of quadratures is not estimated
         parameters=likelihood.model.parameters if parameters is None else parameters,
         log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
         pointwise=likelihood.pointwise,

@@ -154,7 +154,7 @@ class StudentErrors(SharedLikelihood):
         """Reweighted least squares and their scale, in turns, and the Fisher information without what mixes."""
         X, y, w, nu = self.model.X, self.model.y, self.weights, 2.0 + float(np.exp(LOG_TAIL[0]))
         each, variance = w, 1.0
-        beta: Array = np.zeros(X.shape[1])
+        beta: np.ndarray[Any, Any] = np.zeros(X.shape[1])
         for _ in range(ROUNDS):
             ridge = (X.T * each) @ X + variance * prior.precision[:-2, :-2]
             beta = np.linalg.solve(ridge, X.T @ (each * y))
