@@ -81,7 +81,7 @@ def response_of(estimator, labels):
 @parametrize_with_checks(
     [
         *(estimator() for estimator in ESTIMATORS),
-        BayesianLinearRegression(family="diagonal", fit_intercept=False),
+        BayesianLinearRegression(family="diagonal", fit_intercept=False, max_iter=1000),
         BayesianPoissonRegressor(family="diagonal"),
     ]
 )

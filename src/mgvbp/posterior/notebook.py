@@ -96,9 +96,9 @@ def drawn(posterior: Posterior, labels: Sequence[str]) -> Iterator[str]:
 
 def svg(nodes: Array, low: float, high: float) -> str:
     """The density with these quantiles at `LEVELS` between ``low`` and ``high``; a line stands at 0 if it is there."""
-    widths = np.diff(nodes)
-    if not (np.isfinite(nodes).all() and (widths > 0.0).all() and np.isfinite(high - low)):
+    if not (np.isfinite(nodes).all() and np.isfinite([low, high]).all() and (np.diff(nodes) > 0.0).all()):
         return ""
+    widths = np.diff(nodes)
     middles, density = 0.5 * (nodes[1:] + nodes[:-1]), np.diff(LEVELS) / widths
     x = (WIDTH - 2) * (np.concatenate([nodes[:1], middles, nodes[-1:]]) - low) / (high - low) + 1
     y = (HEIGHT - 1) - (HEIGHT - 3) * np.concatenate([[0.0], density / density.max(), [0.0]])

@@ -62,7 +62,7 @@ def best_variance(
             at = float(brentq(slope, low, high, xtol=PRECISION))
             break
     assert last is not None
-    return float(np.exp(at)), last
+    return float(np.clip(np.exp(at), SMALLEST, LARGEST)), last
 
 
 def expected_log_density(p: Gaussian, q: Gaussian) -> float:

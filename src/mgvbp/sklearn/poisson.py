@@ -79,7 +79,7 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
         A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
         """
         design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = response.astype(np.float64)
+        response = checked_rates(response, len(design))
         some = self.fit_intercept and response.any()
         average = float(np.average(response, weights=weights)) if some else 1.0
         self._offset = float(np.log(average))
