@@ -53,8 +53,9 @@ def test_the_bound_of_a_fit_says_that_the_prior_is_proper():
     """Log evidence by the same prior given by hand, and by default: equal."""
     model = models.LogisticRegression(X, BITS)
     by_default, by_hand = mgvbp.fit(model), mgvbp.fit(model, model.default_prior)
-    assert by_default.lower_bound == by_hand.lower_bound
-    np.testing.assert_array_equal(by_default.mean, by_hand.mean)
+    assert abs(by_default.lower_bound - by_hand.lower_bound) < 0.02
+    assert (np.abs(by_default.mean - by_hand.mean) < 0.15 * by_hand.std).all()
+    assert by_default.n_evaluations <= by_hand.n_evaluations  # it also knows where to start, and how wide
 
 
 def test_several_classes_are_treated_alike():
@@ -92,11 +93,8 @@ def test_the_default_prior_of_student_errors():
 
 
 def test_every_model_knows_its_dimension():
-    for model in (
-        models.LogisticRegression(X, BITS),
-        models.LinearRegression(X, REAL),
-        models.PoissonRegression(X, COUNTS),
-    ):
+    for kind, _, y in CASES.values():
+        model = kind(X, y)
         prior = mgvbp.Gaussian(variance=5.0, dim=model.dim)
         assert prior.dim == model.parameters.dim
 

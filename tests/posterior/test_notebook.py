@@ -1,4 +1,4 @@
-"""What a notebook shows of a posterior: valid HTML of its own, escaped names, the numbers of `summary`, small pictures."""
+"""What a notebook shows of a posterior: HTML of its own, escaped names, the numbers of `summary`, small pictures."""
 
 from __future__ import annotations
 
@@ -73,8 +73,7 @@ def test_it_needs_nothing_from_elsewhere(named):
     html = named._repr_html_()
     for word in ("http", "<script", "<link", "<img", "url(", "background"):
         assert word not in html
-    colours = {item for item in html.split("#")[1:]}
-    assert {colour[:6] for colour in colours} == {notebook.GOOD[1:]}
+    assert {rest[:6] for rest in html.split("#")[1:]} == {notebook.GOOD[1:]}
 
 
 def test_long_tables_are_cut():
@@ -187,7 +186,7 @@ def test_labels_that_do_not_fit(named):
         mgvbp.fit(quadratic, labels=["a", "b"], dim=3)
     with pytest.raises(InvalidInputError, match="the prior's dimension is 3"):
         mgvbp.fit(quadratic, mgvbp.Gaussian(variance=1.0, dim=3), labels=["a", "b"])
-    with pytest.raises(InvalidInputError, match="the parameters have names, .*leave labels= out"):
+    with pytest.raises(InvalidInputError, match=r"the parameters have names, .*leave labels= out"):
         mgvbp.fit(mgvbp.models.PoissonRegression([[1.0]], [2]), labels=["rate"])
     with pytest.raises(InvalidInputError, match="printable"):
         mgvbp.fit(quadratic, labels=["a", "\x1b[31m"])

@@ -150,9 +150,8 @@ def test_posteriors_have_the_names_of_the_features():
 
 def test_names_that_would_clash():
     frame = pd.DataFrame(Z, columns=["sigma", "intercept", "bad\n\x1b[31m"])
-    fitted = BayesianLinearRegression(
-        family=BlockDiagonal([["intercept", "sigma (2)"], ["intercept (2)", "bad��[31m", "sigma"]])
-    ).fit(frame, REAL)
+    blocks = BlockDiagonal([["intercept", "sigma (2)"], ["intercept (2)", "bad��[31m", "sigma"]])
+    fitted = BayesianLinearRegression(family=blocks).fit(frame, REAL)
     assert fitted.posterior_.labels == ("intercept", "sigma (2)", "intercept (2)", "bad��[31m", "sigma")
 
 

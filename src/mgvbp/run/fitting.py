@@ -95,7 +95,7 @@ def fit(
     initial_mean : array_like of shape (d,), optional
         Where to start; by default the prior's mean, or 0.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
-        The variance to start with; 1 by default.
+        The variance to start with; 1 by default, or that of a model's default prior.
     max_iterations : int, optional
         Iterations after which to stop.
     max_evaluations : int, optional
@@ -180,6 +180,8 @@ def fit(
         )
     prior = _as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
+    if prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
+        initial_variance = problem.prior.covariance  # a model's own prior knows the units of its data
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
             raise InvalidInputError(

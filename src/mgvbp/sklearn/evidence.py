@@ -1,9 +1,9 @@
 r"""The prior variance of the coefficients that the data choose: the one with the largest lower bound of the evidence.
 
 For a fixed variance v let q be the best Gaussian and :math:`L(v)` its lower bound, a smooth function, as nothing in it
-is drawn at random. By the envelope theorem :math:`L'(v)` is the derivative of :math:`E_q[\log p(θ; v)]` for a fixed q, the
-only place where v occurs. Its root is bracketed by decades from v = 1 on, and then found by Brent's method. Each fit
-begins at the result of the one before.
+is drawn at random. By the envelope theorem :math:`L'(v)` is the derivative of :math:`E_q[\log p(θ; v)]` for a fixed q,
+the only place where v occurs. Its root is bracketed by decades from v = 1 on, and then found by Brent's method. Each
+fit begins at the result of the one before.
 """
 
 from __future__ import annotations
