@@ -2,8 +2,8 @@
 
 Run:  OPENBLAS_NUM_THREADS=1 python benchmarks/sklearn_speed.py [--repeats 3] [--digits]
 
-CPU seconds of the quickest of some fits: of scikit-learn on the data as they are, with as many iterations as it needs, and
-on standardised features (ours are standardised inside). Target: at most 5 times those on the data as they are.
+CPU seconds of the quickest of some fits: of scikit-learn on the data as they are, with as many iterations as it needs,
+and on standardised features (ours are standardised inside). Target: at most 5 times those on the data as they are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 from mgvbp.errors import ConvergenceWarning
 from mgvbp.sklearn import BayesianLogisticRegression

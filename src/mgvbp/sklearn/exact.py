@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,8 +30,8 @@ from mgvbp.problem import Parameters
 
 SHORTEST = 2.0**-20
 """The shortest step that is tried. If it does not raise the bound, double precision shows no further rise."""
-SHORTEST_OF_NOISE = 2.0**-6
-"""The same where expectations have errors: the change by a shorter step is smaller than these."""
+SHORT = 2.0**-3
+"""Where the bound changes by less than the errors of expectations, no shorter step than this is tried."""
 
 
 class Expectations(NamedTuple):
@@ -88,12 +88,13 @@ class ExpectedLikelihood(ABC):
 
 @dataclass(frozen=True)
 class Iterate:
-    """A Gaussian, its lower bound, the expectations of h under it, and the step that led to it."""
+    """A Gaussian, its lower bound, the expectations of h under it, the step that led to it and the next to be tried."""
 
     q: Gaussian
     bound: float
     h: Expectations
     step: float
+    following_step: float = 1.0
 
     @cached_property
     def direction(self) -> Array:
@@ -168,12 +169,11 @@ def fit_exact(
 def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
     """The next iterate, whose bound is larger; None if there is none in this direction.
 
-    The first step that is tried is twice the last one, and 1 at most.
+    The first step that is tried is twice the last one, or the last one itself if twice was too long; 1 at most.
     """
     family, precision, direction, gap = at.q.family, at.q.precision, at.direction, at.gap
-    step = min(1.0, 2.0 * at.step)
-    shortest = SHORTEST_OF_NOISE if likelihood.error else SHORTEST
-    while step > shortest:
+    first = step = at.following_step
+    while step > SHORTEST:
         target = (1.0 - step) * precision + step * at.h.curvature
         try:
             q = Gaussian.from_factor(at.q.mean + step * direction, family.factor(precision=target), family)
@@ -182,8 +182,11 @@ def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> It
             continue
         following = iterate(likelihood, prior, q, step)
         gain = following.bound - at.bound
-        if (following.gap < gap) if abs(gain) < likelihood.error else (gain > 0.0):
-            return following
+        unclear = abs(gain) < likelihood.error
+        if (following.gap < gap) if unclear else (gain > 0.0):
+            return replace(following, following_step=min(1.0, 2.0 * step) if step == first else step)
+        if unclear and step <= SHORT:
+            return None
         step *= 0.5
     return None
 
