@@ -473,9 +473,8 @@ def test_an_exact_fit(family):
 def test_more_features_than_rows_and_constant_columns():
     rng = np.random.default_rng(4)
     Z = np.column_stack([rng.standard_normal((8, 12)), np.full(8, 3.0)])
-    for estimator, y in zip(
-        ESTIMATORS, ([0, 1] * 4, rng.standard_normal(8), rng.poisson(3.0, 8)), strict=True
-    ):
+    reals, counts = rng.standard_normal(8), rng.poisson(3.0, 8)
+    for estimator, y in zip(ESTIMATORS, ([0, 1] * 4, reals, counts, reals, counts), strict=True):
         fitted = estimator().fit(Z, y)
         assert fitted.posterior_.converged
         assert np.isfinite(fitted.predict(Z)).all()
