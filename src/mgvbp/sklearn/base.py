@@ -29,7 +29,7 @@ class Scaling:
 
     Examples
     --------
-    >>> scaling = Scaling.of(np.array([[1.0, 7.0], [3.0, 7.0]]), np.ones(2), centre=True)
+    >>> scaling = Scaling.of(np.array([[1.0, 7.0], [3.0, 7.0]]), centre=True)
     >>> scaling.location, scaling.scale
     (array([2., 7.]), array([1., 1.]))
     >>> scaling(np.array([[5.0, 8.0]]))
@@ -40,7 +40,7 @@ class Scaling:
     scale: Array
 
     @classmethod
-    def of(cls, values: Array, weights: Array, *, centre: bool) -> Self:
+    def of(cls, values: Array, weights: Array | None = None, *, centre: bool) -> Self:
         """Weighted means and standard deviations over the first axis; without ``centre`` 0 and root mean squares.
 
         The scale of a constant column is 1.
