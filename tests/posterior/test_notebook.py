@@ -213,7 +213,7 @@ def test_a_thousand_labels_are_no_burden():
 
 def test_corrected_draws_have_names(named):
     corrected = named.draws(50, rng=1, corrected=True)
-    theta = named.resample(50, rng=np.random.default_rng(1))
+    theta = named.resample(50, rng=1)
     assert set(corrected) == {"mu", "sigma", "share"}
     np.testing.assert_array_equal(corrected["sigma"], named.named(theta)["sigma"])
     with pytest.raises(InvalidTypeError, match="corrected must be True or False"):
