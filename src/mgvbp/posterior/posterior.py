@@ -19,7 +19,7 @@ from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
+from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, kept, resample
 from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.marginal import Marginal, found, marginal
 from mgvbp.posterior.mcmc import mcmc, target_of
@@ -27,13 +27,14 @@ from mgvbp.posterior.summary import summarise
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters, indexed
 from mgvbp.problem.problem import NamedParameters, checked_values
+from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
 
 NEW_DRAWS = (100, 1000)
-"""Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
+"""Fewest and most fresh draws for `Posterior.diagnose` and for `Posterior.kl`, where the fit has not measured it."""
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 
@@ -113,6 +114,7 @@ class Posterior(Gaussian):
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
         pointwise: Callable[[Array], Array] | None = None,
+        archive: Archive | None = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -135,6 +137,7 @@ class Posterior(Gaussian):
         self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
+        self._archive = kept(archive)
 
     @property
     def components(self) -> int:
@@ -181,9 +184,13 @@ class Posterior(Gaussian):
                     "a loaded posterior does not know its model, and its file not its distance: "
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
-            count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
-            self._distance = from_weights(self, self._density(None), count)
+            self._distance = from_weights(self, self._density(None), self._affordable)
         return self._distance
+
+    @property
+    def _affordable(self) -> int:
+        """How many fresh draws are evaluated by default; the most if it is not known what the fit took."""
+        return int(np.clip(self.n_evaluations // 2 or NEW_DRAWS[1], *NEW_DRAWS))
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
         """Draw ``n`` points, (n, d)."""
@@ -254,16 +261,18 @@ class Posterior(Gaussian):
 
     def diagnose(
         self,
-        num_draws: int = 1000,
+        num_draws: int | None = None,
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Diagnosis:
         """Evaluate the target on fresh draws to see if the result can be trusted; ``print`` shows a report.
 
+        The draws that ``auto`` has evaluated on its way take part, which costs nothing; see `Diagnosis`.
+
         Parameters
         ----------
-        num_draws : int
-            How many evaluations to spend.
+        num_draws : int, optional
+            How many evaluations to spend; by default half as many as the fit took, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
@@ -271,8 +280,9 @@ class Posterior(Gaussian):
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
-        density = self._density(log_density)
-        return diagnose(self, density, num_draws, rng, self.labels, below, cost, family=family)
+        density, archive = self._density(log_density), self._archive if log_density is None else None
+        count = self._affordable if num_draws is None else num_draws
+        return diagnose(self, density, count, rng, self.labels, below, cost, family=family, archive=archive)
 
     def resample(
         self,
@@ -459,4 +469,10 @@ class Posterior(Gaussian):
     def __getstate__(self) -> dict[str, Any]:
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
-        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
+        return {
+            **self.__dict__,
+            "parameters": parameters,
+            "_target": None,
+            "_pointwise": None,
+            "_archive": None,
+        }

@@ -2,7 +2,8 @@
 
 from mgvbp.posterior.diagnostics.condition import Condition
 from mgvbp.posterior.diagnostics.diagnosis import Diagnosis, diagnose
+from mgvbp.posterior.diagnostics.pool import kept
 from mgvbp.posterior.diagnostics.resampling import resample
 from mgvbp.posterior.diagnostics.weights import LogDensity
 
-__all__ = ["Condition", "Diagnosis", "LogDensity", "diagnose", "resample"]
+__all__ = ["Condition", "Diagnosis", "LogDensity", "diagnose", "kept", "resample"]
