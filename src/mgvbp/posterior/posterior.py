@@ -19,7 +19,7 @@ from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, kept, resample
+from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, kept, resample
 from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.marginal import Marginal, found, marginal
 from mgvbp.posterior.mcmc import mcmc, target_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 NEW_DRAWS = (100, 1000)
-"""Fewest and most fresh draws for `Posterior.diagnose` and for `Posterior.kl`, where the fit has not measured it."""
+"""Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 
@@ -184,13 +184,9 @@ class Posterior(Gaussian):
                     "a loaded posterior does not know its model, and its file not its distance: "
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
-            self._distance = from_weights(self, self._density(None), self._affordable)
+            count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
+            self._distance = from_weights(self, self._density(None), count)
         return self._distance
-
-    @property
-    def _affordable(self) -> int:
-        """How many fresh draws are evaluated by default; the most if it is not known what the fit took."""
-        return int(np.clip(self.n_evaluations // 2 or NEW_DRAWS[1], *NEW_DRAWS))
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
         """Draw ``n`` points, (n, d)."""
@@ -272,7 +268,8 @@ class Posterior(Gaussian):
         Parameters
         ----------
         num_draws : int, optional
-            How many evaluations to spend; by default half as many as the fit took, between 100 and 1,000.
+            How many draws of the approximation to evaluate. With up to 20 parameters half as many, at most 1,000, are
+            made further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
@@ -280,9 +277,19 @@ class Posterior(Gaussian):
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
-        density, archive = self._density(log_density), self._archive if log_density is None else None
-        count = self._affordable if num_draws is None else num_draws
-        return diagnose(self, density, count, rng, self.labels, below, cost, family=family, archive=archive)
+        known = None if self.mixture is None else self._distance
+        return diagnose(
+            self,
+            self._density(log_density),
+            affordable(self.n_evaluations, self.dim) if num_draws is None else num_draws,
+            rng,
+            self.labels,
+            below,
+            cost,
+            family=family,
+            archive=self._archive if log_density is None else None,
+            farthest=known and known.kl + known.kl_se,
+        )
 
     def resample(
         self,

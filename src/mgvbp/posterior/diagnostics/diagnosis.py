@@ -14,7 +14,8 @@ from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
 from mgvbp.posterior.diagnostics.expansion import by_expansion
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
-from mgvbp.posterior.diagnostics.pool import Pool, pooled
+from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
+from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import (
     ERRORS,
     NEGLIGIBLE,
@@ -29,6 +30,8 @@ from mgvbp.surfaces.archive import Archive
 
 SHOWN = 5
 """Number of parameters in the table of a report: those that may be furthest off."""
+BUDGET = (100, 1000)
+"""Fewest and most evaluations of a diagnosis by default."""
 MANY = 20
 """With more parameters than this weights are uneven even where every marginal is right: what an expansion in cumulants
 says is then used where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of
@@ -58,9 +61,10 @@ class Diagnosis:
         Effective sample size of the Pareto-smoothed weights, at most `num_draws`.
     mean_shift, sd_ratio : ndarray of shape (d,)
         How the posterior differs from q in the unconstrained θ: the shift of the mean, in standard deviations of q, and
-        the ratio of the standard deviations, by weights of all draws, those of the fit included. With more than 20
-        parameters, where weights degenerate, they are from an expansion of second order. Both compare the weighted
-        draws with the same draws unweighted, so that the noise of the draws cancels: where q is exact they are 0 and 1.
+        the ratio of the standard deviations, by weights of all draws, of those further out and of those of the fit.
+        With more than 20 parameters, where weights degenerate, they are from an expansion of second order. Both compare
+        the weighted draws with the same draws weighted for q, so that the noise of the draws cancels: where q is exact
+        they are 0 and 1.
     mean_shift_se, sd_ratio_se : ndarray of shape (d,)
         Their standard errors.
     known : bool
@@ -84,6 +88,11 @@ class Diagnosis:
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
         Number of draws where the density is zero; they have weight 0.
+    n_evaluations : int
+        Evaluations that the diagnosis took: those of fresh draws, and of draws further out.
+    farthest : float or None
+        For a mixture: its distance from the posterior as the fit has measured it (`Posterior.kl`) and one standard
+        error, in nats. Above 0.05 there may be mass that no draw has met, so that it is not trusted.
     labels : tuple of str
         A label for each entry of θ.
     family : str
@@ -126,6 +135,8 @@ class Diagnosis:
     sd_ratio_se: Array = field(kw_only=True, compare=False)
     known: bool = field(kw_only=True)
     reused: int = field(kw_only=True)
+    n_evaluations: int = field(kw_only=True)
+    farthest: float | None = field(kw_only=True, default=None)
 
     @property
     def num_draws(self) -> int:
@@ -168,6 +179,7 @@ class Diagnosis:
             self.ess,
             self.num_draws,
             self.reused,
+            self.farthest,
             bool(self._rivals),
         )
 
@@ -239,18 +251,21 @@ def diagnose(
     *,
     family: str = "",
     archive: Archive | None = None,
+    farthest: float | None = None,
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``.
 
-    ``archive`` has the draws of the fit, evaluated by the same function.
+    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture.
     """
-    draws = evaluated(q, log_density, num_draws, apart(rng), gradients=q.dim > MANY and family != "mixture")
+    generator, many = apart(rng), q.dim > MANY
+    draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
+    far = None if many else _outside(q, log_density, num_draws, generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
-    pool = pooled(q, draws, archive)
+    pool = pooled(q, draws, far, archive)
     known, marginals = _marginals(q, pool, gaussian=family != "mixture")
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
@@ -266,7 +281,8 @@ def diagnose(
         mean_shift_se=marginals.shift_se,
         sd_ratio_se=ratio * marginals.log_ratio_se,
         known=known,
-        reused=len(pool.theta) - num_draws,
+        reused=0 if archive is None else len(archive.theta),
+        n_evaluations=num_draws + (0 if far is None else len(far.theta)),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
@@ -276,6 +292,7 @@ def diagnose(
         log_weights=h,
         below=below,
         cost=cost,
+        farthest=farthest,
     )
 
 
@@ -291,6 +308,27 @@ def _evidence_error(weights: Array, smoothed: Smoothed) -> float:
         return float(np.inf)
     spread = float(weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights)))
     return float(np.hypot(spread, share / (1.0 - shape)))
+
+
+def affordable(evaluations: int, dim: int) -> int:
+    """Draws of q such that all of a diagnosis takes half as many evaluations as the fit, and 100 to 1,000.
+
+    If it is not known what the fit took, ``evaluations`` is 0, and 1,000 draws are made.
+    """
+    if not evaluations:
+        return BUDGET[1]
+    total = int(np.clip(evaluations // 2, *BUDGET))
+    return total if dim > MANY else round(total / (1.0 + PER_DRAW))
+
+
+def _outside(
+    q: Gaussian, log_density: LogDensity, num_draws: int, rng: np.random.Generator
+) -> Outside | None:
+    """Outer draws in proportion to ``num_draws``; None where the function fails there."""
+    source = Outer(q)
+    theta = source.sample(min(MOST, int(PER_DRAW * num_draws)), rng)
+    log_p = evaluated_outside(log_density, theta)
+    return None if log_p is None else Outside(theta, log_p, source)
 
 
 def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, Marginals]:

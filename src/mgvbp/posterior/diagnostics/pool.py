@@ -1,15 +1,14 @@
-r"""Fresh draws of q together with those that the fit has evaluated on its way: the more, and the wider, the better.
+r"""Fresh draws of q together with outer ones, and with those that the fit has evaluated on its way.
 
 The fit's draws came from other Gaussians, wider ones and such that were elsewhere. Draws of q alone seldom reach the
 tails of a posterior that q is too narrow for, nor another mode. All draws together count as one sample of the mixture
 of all that was drawn from, :math:`m = \sum_k n_k q_k` (the balance heuristic), with weights p/m for the posterior and
-q/m for q itself. So the fit's draws cost nothing, and correct what draws of q alone would miss.
+q/m for q itself. So the fit's draws cost nothing, and show what draws of q alone would miss.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import softmax
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.diagnostics.outer import Outer
 from mgvbp.posterior.diagnostics.weights import Evaluated
 from mgvbp.surfaces.archive import Archive
 
@@ -56,19 +56,41 @@ class Pool(NamedTuple):
         return np.asarray(np.exp(math.log(self.fresh) + self.log_q - self.log_mixture))
 
 
-def pooled(q: Gaussian, draws: Evaluated, archive: Archive | None) -> Pool:
-    """``draws`` of ``q`` with those of the ``archive`` of its fit."""
-    count = len(draws.theta)
-    if archive is None or not len(archive.theta):
-        alone = math.log(count) + draws.log_q
-        return Pool(draws.theta, draws.log_p, draws.log_q, alone, draws.gradients, count)
-    if draws.gradients is None:
-        archive = replace(archive, gradients=archive.gradients[:0])
-    given = draws.gradients if len(archive.gradients) else None
-    both = archive.add(q, draws.theta, draws.log_p, given)
-    log_q = np.concatenate([q.log_density_at(archive.theta), draws.log_q])
+class Outside(NamedTuple):
+    """Outer draws (n, d), with the log density of the target (n,) and the distribution that they came from."""
+
+    theta: Array
+    log_p: Array
+    source: Outer
+
+
+def pooled(q: Gaussian, draws: Evaluated, outside: Outside | None, archive: Archive | None) -> Pool:
+    """``draws`` of ``q`` with those further out, and with those of the ``archive`` of its fit."""
+    parts = [(draws.theta, draws.log_p, draws.gradients)]
+    if outside is not None:
+        parts.insert(0, (outside.theta, outside.log_p, None))
+    if archive is not None and len(archive.theta):
+        slopes = archive.gradients if len(archive.gradients) else None
+        parts.insert(0, (archive.theta, archive.values, slopes))
+    if len(parts) == 1:
+        theta, log_p, log_q = draws.theta, draws.log_p, draws.log_q
+    else:
+        theta, log_p = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        log_q = q.log_density_at(theta)
+    fresh = len(draws.theta)
+    terms = [math.log(fresh) + log_q]
+    if outside is not None:
+        terms.append(math.log(len(outside.theta)) + outside.source.log_density(theta))
+    if archive is not None:
+        terms += [math.log(n) + source.log_density_at(theta) for source, n in archive.proposals]
+    gradients = [slopes for *_, slopes in parts if slopes is not None]
     return Pool(
-        both.theta, both.values, log_q, both.log_mixture, None if given is None else both.gradients, count
+        theta,
+        log_p,
+        log_q,
+        np.logaddexp.reduce(terms),
+        np.concatenate(gradients) if len(gradients) == len(parts) else None,
+        fresh,
     )
 
 

@@ -10,6 +10,10 @@ mistakes. ``benchmarks/verdict.py`` counts them against posteriors that are know
 that the draws of the fit take part (`pool`): fresh draws of q alone trust many a posterior whose tails, or other modes,
 they never meet.
 
+A mixture has to pass one more test. Its search has measured its distance from the posterior, with a surrogate that also
+expects mass where no draw of the mixture comes. With a standard error to spare, that has to be within 0.05 nats, the
+default of ``kl_tol``.
+
 A verdict is *settled* if it is the same for all marginals and all k-hat within two standard errors.
 """
 
@@ -38,6 +42,8 @@ ERRORS = 1.0
 """Standard errors by which the estimates must be within the tolerance."""
 SURE = 2.0
 """A settled verdict is the same within so many standard errors."""
+CLOSE = 0.05
+"""Largest distance of a mixture, in nats, with which it is trusted: the default of ``kl_tol``."""
 MOST_DRAWS = 1_000_000
 """Largest number of draws that is advised."""
 FAR = 0.1
@@ -76,6 +82,8 @@ class Judgement:
         Of the weights of fresh draws; k-hat and its error are infinite if there is no tail to fit.
     num_draws, reused : int
         Fresh draws, and draws of the fit that took part.
+    farthest : float or None
+        The distance of a mixture as its search has measured it, and one standard error; None for a Gaussian.
     elsewhere : bool
         Whether there are other optima. No draw from q sees them, so that the verdict is "distrust" for any weights.
 
@@ -94,7 +102,13 @@ class Judgement:
     ess: float
     num_draws: int
     reused: int = 0
+    farthest: float | None = None
     elsewhere: bool = False
+
+    @property
+    def unseen(self) -> bool:
+        """Whether there may be mass that no draw of q has met."""
+        return self.elsewhere or not (self.farthest is None or self.farthest <= CLOSE)
 
     @property
     def verdict(self) -> Verdict:
@@ -108,7 +122,7 @@ class Judgement:
             return ()
         otherwise = self._without(0.0)
         within = self.marginals.off(ERRORS) <= TOLERANCE
-        return tuple("trust" if inside and not self.elsewhere else otherwise for inside in within)
+        return tuple("trust" if inside and not self.unseen else otherwise for inside in within)
 
     @property
     def settled(self) -> bool:
@@ -143,7 +157,7 @@ class Judgement:
     def _at(self, errors: float, khat_errors: float) -> Verdict:
         """The verdict if the marginals were so many standard errors worse, and k-hat as well."""
         near = self.marginals is not None and bool((self.marginals.off(errors) <= TOLERANCE).all())
-        return "trust" if near and not self.elsewhere else self._without(khat_errors)
+        return "trust" if near and not self.unseen else self._without(khat_errors)
 
     def _without(self, khat_errors: float) -> Verdict:
         """The verdict on what is not trusted."""
@@ -201,6 +215,8 @@ def advise(
         return _elsewhere(below) + unfinished
     trusted = judgement.verdicts.count("trust")
     fine = f" {trusted:,} of {dim:,} parameters can be used as they are." if trusted else ""
+    if judgement.unseen:
+        fine += f" It may be {judgement.farthest:.2g} nats from the posterior: there is room for what no draw has met."
     if judgement.verdict == "correct":
         return "Use importance-corrected draws: posterior.resample(n)." + fine + judgement.doubt + unfinished
     choices = ["posterior.mcmc(), which draws from the posterior itself"]
