@@ -2,7 +2,7 @@ r"""How far an approximation q is from the posterior, by importance weights of f
 
 With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`, log evidence minus lower bound. With
 many parameters the weights are too uneven for that. Their logarithms are then nearly normal, as sums of many terms are,
-and an expansion in their cumulants has the distance.
+and what is known half-way to the posterior gives the distance (`mgvbp.posterior.diagnostics.path`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mgvbp.core.distance import Distance as Distance
 from mgvbp.errors import ConvergenceWarning, warn_user
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.diagnosis import MANY
-from mgvbp.posterior.diagnostics.expansion import distance
+from mgvbp.posterior.diagnostics.path import distance
 from mgvbp.posterior.diagnostics.verdict import correctable, limit
 from mgvbp.posterior.diagnostics.weights import LogDensity, apart, evaluated, pareto_smoothed
 
 
 def from_weights(q: Gaussian, log_density: LogDensity, num_draws: int) -> Distance:
-    """The distance of ``q``, with nan and a warning where neither weights nor cumulants can tell."""
+    """The distance of ``q``, with nan and a warning where its draws cannot tell."""
     h = evaluated(q, log_density, num_draws, apart(0)).log_weights
     smoothed = pareto_smoothed(h)
     if not np.isfinite(h).all():
@@ -29,9 +29,9 @@ def from_weights(q: Gaussian, log_density: LogDensity, num_draws: int) -> Distan
     plain = Distance.of_weights(h)
     if correctable(smoothed.khat, smoothed.ess, num_draws):
         return plain
-    expanded = distance(h) if q.dim > MANY else None
-    if expanded is not None:
-        kl, kl_se = expanded
+    half = distance(h) if q.dim > MANY else None
+    if half is not None:
+        kl, kl_se = half
         evidence_se = math.hypot(kl_se, plain.lower_bound_se)
         return plain._replace(
             kl=kl, kl_se=kl_se, log_evidence=plain.lower_bound + kl, log_evidence_se=evidence_se

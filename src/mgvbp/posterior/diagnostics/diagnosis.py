@@ -12,9 +12,9 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
-from mgvbp.posterior.diagnostics.expansion import by_expansion
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
 from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
+from mgvbp.posterior.diagnostics.path import by_path
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import (
     ERRORS,
@@ -33,9 +33,8 @@ SHOWN = 5
 BUDGET = (100, 1000)
 """Fewest and most evaluations of a diagnosis by default."""
 MANY = 20
-"""With more parameters than this weights are uneven even where every marginal is right: what an expansion in cumulants
-says is then used where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of
-a tail that an expansion does not see."""
+"""With more parameters than this weights are uneven even where every marginal is right: what `path` says then counts
+where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Diagnosis:
     mean_shift, sd_ratio : ndarray of shape (d,)
         How the posterior differs from q in the unconstrained θ: the shift of the mean, in standard deviations of q, and
         the ratio of the standard deviations, by weights of all draws, of those further out and of those of the fit.
-        With more than 20 parameters, where weights degenerate, they are from an expansion of second order. Both compare
+        With more than 20 parameters, where weights degenerate, they are from the way to the posterior. Both compare
         the weighted draws with the same draws weighted for q, so that the noise of the draws cancels: where q is exact
         they are 0 and 1.
     mean_shift_se, sd_ratio_se : ndarray of shape (d,)
@@ -337,7 +336,7 @@ def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, Margin
     weighted = by_weights(q, pool, smoothed.weights)
     usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
     if q.dim > MANY:
-        expanded = by_expansion(q, pool, smoothed.weights, stein=gaussian)
-        if expanded is not None and not (usable and weighted.largest_error <= expanded.largest_error):
-            return True, expanded
+        half = by_path(q, pool, smoothed.weights, stein=gaussian)
+        if half is not None and not (usable and weighted.typical_error <= half.typical_error):
+            return True, half
     return usable, weighted

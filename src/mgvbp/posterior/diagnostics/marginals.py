@@ -35,9 +35,9 @@ class Marginals(NamedTuple):
     log_ratio_se: Array
 
     @property
-    def largest_error(self) -> float:
-        """The largest standard error."""
-        return float(max(self.shift_se.max(), self.log_ratio_se.max()))
+    def typical_error(self) -> float:
+        """The median over the parameters of the larger standard error."""
+        return float(np.median(np.maximum(self.shift_se, self.log_ratio_se)))
 
     def off(self, errors: float) -> Array:
         """The larger of both distances (d,), if it were so many standard errors larger."""
