@@ -133,7 +133,7 @@ class Diagnosis:
     mean_shift_se: Array = field(kw_only=True, compare=False)
     sd_ratio_se: Array = field(kw_only=True, compare=False)
     known: bool = field(kw_only=True)
-    reused: int = field(kw_only=True)
+    reused: int = field(kw_only=True, compare=False)
     n_evaluations: int = field(kw_only=True)
     farthest: float | None = field(kw_only=True, default=None)
 
