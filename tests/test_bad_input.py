@@ -382,7 +382,7 @@ BAD_DIAGNOSES = [
         "column",
         diagnosing(lambda theta: log_density(theta)[:, None]),
         EvaluationError,
-        r"log_density returned shape \(1000, 1\); expected \(1000,\)",
+        r"log_density returned shape \(\d+, 1\); expected \(\d+,\)",
     ),
     ("scalar", diagnosing(lambda theta: 0.0), EvaluationError, r"log_density returned shape \(\); expected"),
     ("short", diagnosing(lambda theta: log_density(theta)[1:]), EvaluationError, r"returned shape \(999,\)"),

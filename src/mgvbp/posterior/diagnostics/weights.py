@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import softmax
@@ -26,6 +27,21 @@ from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import checked_values
 
 LogDensity = Callable[[Array], Array]
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A log density that may know its gradient, as that of a fit does (`mgvbp.run.density.Density`)."""
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether `evaluating` may be asked for gradients."""
+
+    def evaluating(
+        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
+    ) -> AbstractContextManager[Callable[[Array], tuple[Array, Array | None]]]:
+        """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
+
 
 FEWEST = 25
 """Fewest draws for which a tail can be fitted: with fewer the tail, a fifth of them, would have less than five."""
@@ -76,13 +92,11 @@ def evaluated(
     gradients: bool = False,
 ) -> Evaluated:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``, with ``gradients``."""
-    from mgvbp.posterior.mcmc import Target  # which imports this package
-
     positive_integer(num_draws, "num_draws", least=FEWEST)
     if not callable(log_density):
         raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
     theta, slopes = q.sample(num_draws, rng), None
-    if gradients and isinstance(log_density, Target) and log_density.has_gradient:
+    if gradients and isinstance(log_density, Differentiable) and log_density.has_gradient:
         with log_density.evaluating(True, None, None, Failures()) as evaluate:
             log_p, slopes = evaluate(theta)
         if slopes is not None and not np.isfinite(slopes).all():
@@ -94,13 +108,15 @@ def evaluated(
     return Evaluated(theta, q.log_density_at(theta), log_p, slopes)
 
 
-def apart(rng: int | np.random.Generator) -> np.random.Generator:
+def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
     """A generator for a seed whose draws are not those of ``numpy.random.default_rng(seed)``.
 
     Who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of q: rows
     of a design matrix, for instance, at which the log density is no typical one.
     """
-    return rng if isinstance(rng, np.random.Generator) else as_generator((*as_key(rng), APART))
+    if rng is None or isinstance(rng, np.random.Generator):
+        return as_generator(rng)
+    return as_generator((*as_key(rng), APART))
 
 
 def tail_size(num_draws: int) -> int:
