@@ -92,12 +92,12 @@ def test_a_hundred_skewed_parameters_are_trusted_one_by_one():
     shapes[[3, 50]] = 1.0
     target = Skewed(shapes)
     for seed in range(3):
-        found = target.with_gradients.diagnose(1000, rng=seed)
+        found = target.with_gradients.diagnose(2000, rng=seed)
         assert found.ess < 0.5 * found.num_draws
-        assert found.n_evaluations == 1000
+        assert found.n_evaluations == 2000
         wrong = {i for i, verdict in enumerate(found.verdicts) if verdict != "trust"}
         assert {3, 50} <= wrong
-        assert len(wrong) <= 4
+        assert len(wrong) <= 6
         others = np.delete(np.arange(100), [3, 50])
         assert (
             np.abs(found.mean_shift - target.shift)[others] < 5.0 * found.mean_shift_se[others] + 0.01

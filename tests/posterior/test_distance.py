@@ -25,7 +25,7 @@ def test_the_same_density_is_at_no_distance():
 
 def test_what_weights_cannot_tell_is_said():
     narrow = posterior_of(
-        mgvbp.Gaussian(np.zeros(3), variance=0.05), lambda t: -2.0 * np.log1p((t**2).sum(axis=1))
+        mgvbp.Gaussian(np.zeros(15), variance=0.01), lambda t: -8.0 * np.log1p((t**2).sum(axis=1))
     )
     with pytest.warns(ConvergenceWarning, match=r"cannot be known.*family='mixture'"):
         assert np.isnan(narrow.kl)
