@@ -11,10 +11,11 @@ from mgvbp.core.checks import as_generator, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
+from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
 from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.trace import Trace
+from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -33,6 +34,7 @@ class Examined(Approximation):
     trace: Trace
     other_optima: tuple[float, ...] | None
     _distance: Distance | None
+    _archive: Archive | None
     _target: LogDensity | None
     _pointwise: Callable[[Array], Array] | None
 
@@ -93,16 +95,19 @@ class Examined(Approximation):
 
     def diagnose(
         self,
-        num_draws: int = 1000,
+        num_draws: int | None = None,
         rng: int | np.random.Generator = 0,
         log_density: LogDensity | None = None,
     ) -> Diagnosis:
         """Evaluate the target on fresh draws to see if the result can be trusted; ``print`` shows a report.
 
+        The draws that ``auto`` has evaluated on its way take part, which costs nothing; see `Diagnosis`.
+
         Parameters
         ----------
-        num_draws : int
-            How many evaluations to spend.
+        num_draws : int, optional
+            How many draws of the approximation to evaluate. With up to 20 parameters half as many, at most 1,000, are
+            made further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
@@ -110,8 +115,19 @@ class Examined(Approximation):
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
-        density = self._density(log_density)
-        return diagnose(self, density, num_draws, rng, self.labels, below, cost, family=family)
+        known = None if self.mixture is None else self._distance
+        return diagnose(
+            self,
+            self._density(log_density),
+            affordable(self.n_evaluations, self.dim) if num_draws is None else num_draws,
+            rng,
+            self.labels,
+            below,
+            cost,
+            family=family,
+            archive=self._archive if log_density is None else None,
+            farthest=known and known.kl + known.kl_se,
+        )
 
     def resample(
         self,

@@ -15,7 +15,7 @@ from mgvbp.core.storage import write_archive
 from mgvbp.families import Family
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
-from mgvbp.posterior.diagnostics import LogDensity
+from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
 from mgvbp.posterior.notebook import posterior_html
@@ -23,6 +23,7 @@ from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
+from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -107,6 +108,7 @@ class Posterior(Examined):
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
         pointwise: Callable[[Array], Array] | None = None,
+        archive: Archive | None = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -129,6 +131,7 @@ class Posterior(Examined):
         self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
+        self._archive = kept(archive)
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
         """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
@@ -215,4 +218,10 @@ class Posterior(Examined):
     def __getstate__(self) -> dict[str, Any]:
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
-        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
+        return {
+            **self.__dict__,
+            "parameters": parameters,
+            "_target": None,
+            "_pointwise": None,
+            "_archive": None,
+        }

@@ -247,6 +247,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         other_optima=() if several and starts.other_optima else starts.other_optima,
         checks=found.checks,
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
+        archive=starts.best.archive,
     )
 
 

@@ -277,6 +277,7 @@ def resume(
     try:
         stored = dict(saved.settings)
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
+        stored.setdefault("labels", None)  # files of version 0.1 have none
         known = {name: stored.pop(name) for name in names}
         settings = Settings(**stored)
     except (KeyError, TypeError) as error:
