@@ -10,6 +10,7 @@ from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.statsmodels_model import from_statsmodels
 
 __all__ = [
     "ForeignModel",
@@ -18,5 +19,6 @@ __all__ = [
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_statsmodels",
     "trace",
 ]

@@ -72,7 +72,8 @@ class Problem:
         (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
-        None becomes the attribute ``flat_prior`` of the log-likelihood, if it has one: see `Model`.
+        None becomes the attribute ``default_prior`` or ``flat_prior`` of the log-likelihood, if it has one: see
+        `from_statsmodels` and `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool
@@ -118,7 +119,8 @@ class Problem:
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
             raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
         if self.prior is None:
-            object.__setattr__(self, "prior", getattr(self.log_likelihood, "flat_prior", None))
+            flat = getattr(self.log_likelihood, "flat_prior", None)
+            object.__setattr__(self, "prior", getattr(self.log_likelihood, "default_prior", flat))
         object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
         object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
 

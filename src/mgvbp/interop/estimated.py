@@ -1,0 +1,248 @@
+"""A likelihood that its own package maximises, as `mgvbp.fit` takes it: default priors, and a start at the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mgvbp.core.checks import as_floats, shown
+from mgvbp.core.linalg import Array
+from mgvbp.errors import EvaluationError, InvalidTypeError, UnknownNameError
+from mgvbp.families.gaussian import LOG_2PI, Gaussian
+from mgvbp.interop.curvature import around
+from mgvbp.interop.model import ForeignParameters, checked_rows
+from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.priors import ConstrainedPrior
+
+WIDE = 10.0
+"""The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A normal prior
+around 0 that is so wide moves a mean by at most 1% of its standard error, and shrinks it by half a percent."""
+
+
+@dataclass(frozen=True)
+class RegionParameters(ForeignParameters):
+    """Parameters whose constraints are those of another package, with the log-Jacobian of its map.
+
+    Parameters
+    ----------
+    jacobian : callable
+        (S, d) -> (S,): ``log |det ∂values/∂θ|``.
+    """
+
+    jacobian: Callable[[Array], Array] = field(kw_only=True)
+
+    def log_jacobian(self, theta: ArrayLike) -> Array:
+        """``log |det ∂values/∂θ|`` at the rows of ``theta``, (S, d) -> (S,)."""
+        return self.jacobian(checked_rows(as_floats(theta, "theta"), self.dim))
+
+
+@dataclass(frozen=True)
+class DefaultPrior:
+    """Normal with mean 0 and this standard deviation; with ``root`` it is the square root that is half-normal.
+
+    Examples
+    --------
+    >>> DefaultPrior(3.0), DefaultPrior(2.0, root=True)
+    (Normal(0, 3), Square of HalfNormal(2))
+    """
+
+    scale: float
+    root: bool = False
+
+    def logpdf(self, value: Array) -> Array:
+        """The log density of each value."""
+        if self.root:  # p(σ²) = p(σ) / 2σ
+            return -0.5 * value / self.scale**2 - 0.5 * np.log(value) - np.log(self.scale) - 0.5 * LOG_2PI
+        return -0.5 * (value / self.scale) ** 2 - np.log(self.scale) - 0.5 * LOG_2PI
+
+    def __repr__(self) -> str:
+        return f"Square of HalfNormal({self.scale:.3g})" if self.root else f"Normal(0, {self.scale:.3g})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What is read from a model of another package.
+
+    Parameters
+    ----------
+    parameters : Parameters or RegionParameters
+        Names and constraints: one number for each name.
+    log_likelihood : callable
+        (S, k) -> (S,), of the parameters on the model's own scale.
+    estimate : ndarray of shape (k,)
+        Maximum likelihood, or a start for it.
+    score : callable, optional
+        (k,) -> (k,), the gradient of the log-likelihood of one row.
+    information : ndarray of shape (k, k), optional
+        Minus the Hessian of the log-likelihood at the estimate, if it is known.
+    pointwise : callable, optional
+        (k,) -> (n,), the log-likelihood of each observation.
+    y : ndarray, optional
+        The observations.
+    deviations : mapping of str to float
+        The parameters that are squares of standard deviations, with the scale of the prior of the latter.
+    """
+
+    parameters: Parameters | RegionParameters
+    log_likelihood: Callable[[Array], Array]
+    estimate: Array
+    score: Callable[[Array], Array] | None = None
+    information: Array | None = None
+    pointwise: Callable[[Array], Array] | None = None
+    y: Array | None = None
+    deviations: Mapping[str, float] = field(default_factory=dict)
+
+
+class EstimatedModel:
+    """The log-likelihood of another package's model as a function of θ, with priors and a place to start.
+
+    Give it to `mgvbp.fit` as it is, or with another ``prior=`` for θ as a whole.
+
+    Attributes
+    ----------
+    model : object
+        The model of the other package.
+    parameters : NamedParameters
+    priors : dict of str to object with ``logpdf``, or callable
+        The prior of each parameter on the model's scale.
+    default_prior : ConstrainedPrior
+        The same as a density of θ, with the log-Jacobian of the constraints: what a fit without ``prior=`` uses.
+    start : Gaussian
+        The estimate, and the inverse of the curvature of the log-likelihood around it: where `mgvbp.fit` begins.
+    y : ndarray or None
+        The observations.
+    """
+
+    def __init__(self, model: Any, reading: Reading, priors: Mapping[str, Any] | None = None) -> None:
+        self.model, self.y, self._reading = model, reading.y, reading
+        self.parameters = reading.parameters
+        names = self.parameters.names
+        given = checked_priors(priors, names)
+        theta = self.parameters.unconstrain(dict(zip(names, reading.estimate, strict=True)))
+        information = reading.information
+        if information is not None:
+            slopes = self._slopes(theta[None])[0]
+            information = information * np.outer(slopes, slopes)
+        mean, covariance = around(self, theta, information)
+        self.start = Gaussian(mean, variance=covariance)
+        sizes = np.maximum(np.abs(self.values(mean[None])[0]), self._standard_errors)
+        self.priors = {
+            name: DefaultPrior(reading.deviations[name], root=True)
+            if name in reading.deviations
+            else DefaultPrior(WIDE * float(size))
+            for name, size in zip(names, sizes, strict=True)
+        } | given
+        self.default_prior = ConstrainedPrior(cast(Parameters, self.parameters), self.priors)
+
+    @property
+    def _standard_errors(self) -> Array:
+        """Standard errors of the parameters on the model's scale, to first order, by differences over half of one."""
+        half = 0.5 * np.linalg.cholesky(self.start.covariance).T
+        values = self.values(np.concatenate([self.start.mean + half, self.start.mean - half]))
+        slopes = values[: len(half)] - values[len(half) :]
+        return np.asarray(np.sqrt((slopes**2).sum(axis=0)))
+
+    def values(self, theta: Array) -> Array:
+        """The parameters on the model's own scale, (S, d) -> (S, k), in the order of their names."""
+        values = self.parameters.constrain(theta)
+        return np.stack([values[name] for name in self.parameters.names], axis=1)
+
+    def __call__(self, theta: ArrayLike) -> Array:
+        """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
+        rows = checked_rows(as_floats(theta, "theta"), self.parameters.dim)
+        return self._reading.log_likelihood(self.values(rows))
+
+    @property
+    def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
+        """Log-likelihoods (S,) and gradients (S, d), if the model has a score."""
+        if self._reading.score is None:
+            raise AttributeError("the model has no score")
+        return self._value_and_grad
+
+    def _value_and_grad(self, theta: Array) -> tuple[Array, Array]:
+        score, values = self._reading.score, self.values(theta)
+        assert score is not None
+        scores = quietly(lambda: np.stack([score(row) for row in values]))
+        return self._reading.log_likelihood(values), scores * self._slopes(theta)
+
+    def _slopes(self, theta: Array) -> Array:
+        """The derivative of each parameter in its own entry of θ, the only one it depends on, (S, d) -> (S, d)."""
+        assert isinstance(self.parameters, Parameters)
+        blocks = self.parameters.blocks(theta)
+        return np.exp(np.stack([transform.log_jacobian(columns) for _, transform, columns in blocks], axis=1))
+
+    @property
+    def pointwise(self) -> Callable[[ArrayLike], Array] | None:
+        """The log-likelihood of each observation at each row of θ, (S, d) -> (S, n); None if it is not known."""
+        return None if self._reading.pointwise is None else self._by_observation
+
+    def _by_observation(self, theta: ArrayLike) -> Array:
+        assert self._reading.pointwise is not None
+        rows = checked_rows(as_floats(theta, "theta"), self.parameters.dim)
+        return np.stack([np.asarray(self._reading.pointwise(row)) for row in self.values(rows)])
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name} ~ {prior!r}" for name, prior in self.priors.items())
+        return f"{type(self).__name__}({type(self.model).__name__}: {names})"
+
+
+def checked_priors(priors: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:
+    """The given priors, each of which must be for a known name and have a density."""
+    if priors is not None and not isinstance(priors, Mapping):
+        raise InvalidTypeError(f"priors must be a dict of distributions by name; got {shown(priors)}")
+    given = dict(priors or {})
+    for name, prior in given.items():
+        if name not in names:
+            raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(names)}")
+        if isinstance(prior, Gaussian):
+            given[name] = OfNumbers(prior)
+        elif isinstance(prior, type) or not callable(getattr(prior, "logpdf", prior)):
+            raise InvalidTypeError(
+                f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a function of its "
+                f"value; got {shown(prior)}"
+            )
+    return given
+
+
+@dataclass(frozen=True)
+class OfNumbers:
+    """A one-dimensional Gaussian as the distribution of a number."""
+
+    gaussian: Gaussian
+
+    def logpdf(self, value: Array) -> Array:
+        """The log density of each value."""
+        return self.gaussian.log_density(np.reshape(value, (-1, 1))).reshape(np.shape(value))
+
+
+def row_by_row(log_likelihood: Callable[[Array], float]) -> Callable[[Array], Array]:
+    """A function of one row as a function of rows; −inf where it is not defined, or its linear algebra fails."""
+
+    def at(row: Array) -> float:
+        if not np.isfinite(row).all():
+            return -np.inf
+        try:
+            return float(np.real(log_likelihood(row)))
+        except (np.linalg.LinAlgError, FloatingPointError, ZeroDivisionError):
+            return -np.inf
+
+    def at_rows(rows: Array) -> Array:
+        try:
+            return quietly(lambda: np.array([at(row) for row in rows]))
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            raise EvaluationError(f"the model's loglike cannot be evaluated: {error}", rows) from error
+
+    return at_rows
+
+
+def quietly(function: Callable[[], Any]) -> Any:
+    """The result of ``function``, without warnings: other packages warn of overflow where the density is 0."""
+    import warnings
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function()
