@@ -16,7 +16,7 @@ from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
-from mgvbp.problem import Minibatches, Model, Parameters, Problem, ShardedLikelihood
+from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
 from mgvbp.run import Asynchronous, FamilyComparison, compare_families, fit, resume
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Optimizer",
     "Parameters",
     "Posterior",
+    "PredictiveDraws",
     "Problem",
     "Regression",
     "Score",

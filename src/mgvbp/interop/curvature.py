@@ -50,7 +50,7 @@ def around(
 
 
 def _inverse(curvature: Array) -> Array:
-    """The inverse of a matrix that should be positive definite; directions in which it is not get its diagonal's size."""
+    """The inverse of a matrix that should be positive definite; where it is not, its diagonal takes its place."""
     units = np.sqrt(np.abs(np.diag(curvature)))
     units = np.where(units > 0.0, units, 1.0)
     values, vectors = np.linalg.eigh(curvature / np.outer(units, units))

@@ -19,8 +19,9 @@ from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.priors import ConstrainedPrior
 
 WIDE = 10.0
-"""The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A normal prior
-around 0 that is so wide moves a mean by at most 1% of its standard error, and shrinks it by half a percent."""
+"""The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A prior around
+0 that is so wide moves the mean of a normal posterior by at most 1% of its standard deviation, which it shrinks by at
+most half a percent."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,12 @@ from mgvbp.interop.transformed import transformed_parameters
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real, Transform
 
-POSITIVE_ALPHA = ("NegativeBinomial", "NegativeBinomialP", "ZeroInflatedNegativeBinomialP", "TruncatedLFNegativeBinomialP")
+POSITIVE_ALPHA = (
+    "NegativeBinomial",
+    "NegativeBinomialP",
+    "ZeroInflatedNegativeBinomialP",
+    "TruncatedLFNegativeBinomialP",
+)
 """Models whose last parameter, the dispersion ``alpha``, is positive."""
 FREE_SCALE = ("Gaussian", "Gamma", "InverseGaussian")
 """Families of GLM with a dispersion to estimate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mgvbp.core.linalg import Array
 from mgvbp.interop.estimated import RegionParameters, quietly
@@ -45,27 +46,27 @@ def transformed_parameters(
     if diagonal.any():
         estimate[:] = _with_positive_diagonal(model, estimate, diagonal)
 
-    def inner(theta: Array) -> Array:
+    def untransformed(theta: Array) -> Array:
         """What statsmodels calls unconstrained."""
         with np.errstate(over="ignore"):
-            half = np.exp(0.5 * theta)
-        return np.where(square, half, np.where(diagonal, half**2, theta))
+            return np.where(square, np.exp(0.5 * theta), np.where(diagonal, np.exp(theta), theta))
 
     def to_values(theta: Array) -> dict[str, Array]:
-        rows = np.array([_apply(model, u) for u in inner(theta)]).reshape(theta.shape)
+        rows = np.array([_apply(model, u) for u in untransformed(theta)]).reshape(theta.shape)
         return dict(zip(names, rows.T, strict=True))
 
     def to_theta(values: dict[str, Array]) -> Array:
         rows = np.stack([values[name] for name in names], axis=1)
         u = quietly(lambda: np.array([model.untransform_params(row) for row in rows]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(square, 2.0 * np.log(np.abs(u)), np.where(diagonal, np.log(u), u))
+            theta = np.where(square, 2.0 * np.log(np.abs(u)), np.where(diagonal, np.log(u), u))
+        return np.asarray(theta)
 
     def jacobian(theta: Array) -> Array:
         # the derivative of exp(θ) is itself; entries left alone add nothing; of the rest, the determinant
         result = theta[:, square | diagonal].sum(axis=1)
         if len(coupled):
-            result = result + [_log_determinant(model, u, coupled) for u in inner(theta)]
+            result = result + [_log_determinant(model, u, coupled) for u in untransformed(theta)]
         return np.asarray(result)
 
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
@@ -73,12 +74,11 @@ def transformed_parameters(
     return parameters, [name for name, is_square in zip(names, square, strict=True) if is_square]
 
 
-def _apply(model: Any, u: Array) -> Array:
-    result: Array = quietly(lambda: np.asarray(model.transform_params(u)))
-    return result
+def _apply(model: Any, u: Any) -> Any:
+    return quietly(lambda: np.asarray(model.transform_params(u)))
 
 
-def _log_determinant(model: Any, u: Array, coupled: Array) -> float:
+def _log_determinant(model: Any, u: Array, coupled: NDArray[np.intp]) -> float:
     """``log |det|`` of the derivatives of the ``coupled`` parameters in their own entries of u (k,).
 
     The other parameters do not depend on these entries, so that this is their part of the whole determinant.
@@ -92,7 +92,7 @@ def _log_determinant(model: Any, u: Array, coupled: Array) -> float:
     return float(value) if np.isfinite(value) else -np.inf
 
 
-def _with_positive_diagonal(model: Any, estimate: Array, diagonal: Array) -> Array:
+def _with_positive_diagonal(model: Any, estimate: Array, diagonal: NDArray[np.bool_]) -> Array:
     """The estimate with the columns of Cholesky factors turned so that their diagonal is positive, if that is the same.
 
     The entries of a column are named after the variable of its diagonal, ``sqrt.cov.a.b`` after ``sqrt.var.a``.
@@ -100,8 +100,5 @@ def _with_positive_diagonal(model: Any, estimate: Array, diagonal: Array) -> Arr
     names, turned = list(model.param_names), estimate.copy()
     for i in np.flatnonzero(diagonal & (estimate < 0.0)):
         variable = names[i].removeprefix(CHOLESKY)
-        column = [j for j, name in enumerate(names) if name.startswith(f"sqrt.cov.{variable}.")]
-        turned[[i, *column]] *= -1.0
+        turned[[j == i or name.startswith(f"sqrt.cov.{variable}.") for j, name in enumerate(names)]] *= -1.0
     return turned
-
-

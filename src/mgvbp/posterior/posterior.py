@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from mgvbp.core.checks import as_path, positive_integer
+from mgvbp.core.checks import as_generator, as_path, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
@@ -113,6 +113,7 @@ class Posterior(Gaussian):
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
         pointwise: Callable[[Array], Array] | None = None,
+        model: object = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -135,6 +136,7 @@ class Posterior(Gaussian):
         self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
+        self._model = model
 
     @property
     def components(self) -> int:
@@ -306,6 +308,60 @@ class Posterior(Gaussian):
         """
         return resample(self, self._density(log_density), n, num_draws, rng)
 
+    def predict(
+        self, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """What the model predicts, over draws of the posterior: doubt about the parameters and noise together.
+
+        It works for every model with a method ``predict(theta, *args, rng=..., **kwargs)`` of draws (S, d): those of
+        `mgvbp.models`, of statsmodels and arch, networks and volatility models, and your own.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            What the model needs to know: new rows ``X`` of covariates, or ``steps`` of a time series.
+        num_draws : int
+            How many draws of the posterior to take.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        PredictiveDraws, or what else the model returns
+            ``draws`` (S, n), ``mean``, ``std``, ``interval(prob)`` and ``frame``. Networks and volatility models have
+            predictions of their own.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> X = np.column_stack([np.ones(5), np.arange(5.0)])
+        >>> model = mgvbp.models.PoissonRegression(X, [2, 3, 9, 14, 30])
+        >>> posterior = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=2))
+        >>> prediction = posterior.predict([[1.0, 5.0]])
+        >>> prediction.draws.shape, bool(abs(prediction.mean[0] - 57.0) < 5.0)
+        ((500, 1), True)
+        """
+        return self._predicted("predict", args, num_draws, rng, kwargs)
+
+    def forecast(
+        self, steps: int, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """The ``steps`` after the data, of a model of a time series with a method ``forecast``; see `predict`."""
+        return self._predicted("forecast", (steps, *args), num_draws, rng, kwargs)
+
+    def _predicted(
+        self, what: str, args: tuple[Any, ...], num_draws: int, rng: int | np.random.Generator, kwargs: Any
+    ) -> Any:
+        method = getattr(self._model, what, None)
+        if not callable(method):
+            raise InvalidInputError(
+                "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
+                if self._model is None
+                else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): give it one"
+            )
+        generator = as_generator(rng)
+        theta = self.sample(positive_integer(num_draws, "num_draws"), generator)
+        return method(theta, *args, rng=generator, **kwargs)
+
     def _density(self, given: LogDensity | None) -> LogDensity:
         density = self._target if given is None else given
         if density is None:
@@ -459,4 +515,10 @@ class Posterior(Gaussian):
     def __getstate__(self) -> dict[str, Any]:
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
-        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
+        return {
+            **self.__dict__,
+            "parameters": parameters,
+            "_target": None,
+            "_pointwise": None,
+            "_model": None,
+        }

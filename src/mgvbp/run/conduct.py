@@ -300,5 +300,6 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
         parameters=problem.parameters,
         log_density=Density(problem),
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
+        model=problem.log_likelihood,
         **found,
     )
