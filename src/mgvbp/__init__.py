@@ -52,6 +52,7 @@ __all__ = [
     "Trace",
     "compare_families",
     "fit",
+    "from_arch",
     "from_jax",
     "from_numpyro",
     "from_pymc",
@@ -72,7 +73,7 @@ if _typing.TYPE_CHECKING:
     from mgvbp import sklearn as sklearn
     from mgvbp import volatility as volatility
     from mgvbp.errors import *  # noqa: F403
-    from mgvbp.interop import from_jax, from_numpyro, from_pymc, from_statsmodels
+    from mgvbp.interop import from_arch, from_jax, from_numpyro, from_pymc, from_statsmodels
 else:
 
     def __getattr__(name: str) -> object:

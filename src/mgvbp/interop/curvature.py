@@ -18,7 +18,7 @@ NEAR = (0.1, 2.5)
 ROUNDS = 25
 """Most attempts at a step; each changes it by a factor of up to 10, so that any unit is found."""
 ONE_SIDED = 0.02
-"""Where one side drops by less than this part of the other, the estimate is at the end of a flat stretch, as a
+"""Where one side changes by less than this part of the other's drop, the estimate is at the end of a flat stretch, as a
 variance estimated as zero is on the scale of its logarithm."""
 SMALLEST = 1e-10
 """Eigenvalues of the curvature in units of its diagonal; one below this is rounding, or negative: 1 takes its place."""
@@ -39,7 +39,7 @@ def around(
     x = estimate.copy()
     steps, drops = _steps(log_likelihood, x)
     low, high = drops.min(axis=0), drops.max(axis=0)
-    flat = (low < ONE_SIDED * high) & (high > 0.0)
+    flat = (np.abs(low) < ONE_SIDED * high) & (high > NEAR[0])
     if flat.any():
         x[flat] += np.where(drops[0] > drops[1], steps, -steps)[flat]
         steps, _ = _steps(log_likelihood, x)
@@ -62,17 +62,22 @@ def _steps(log_likelihood: Callable[[Array], Array], x: Array) -> tuple[Array, A
     """A step (d,) along each axis that lowers the log-likelihood by about `DROP`, and the drops ahead and behind."""
     dim, top = len(x), float(log_likelihood(x[None])[0])
     steps, drops = 0.1 * np.maximum(np.abs(x), 0.1), np.zeros((2, dim))
+    short, long = np.zeros(dim), np.full(dim, np.inf)
     open_ = np.arange(dim)
     for _ in range(ROUNDS):
         moves = np.eye(dim)[open_] * steps[open_, None]
         values = log_likelihood(np.concatenate([x + moves, x - moves]))
         drops[:, open_] = top - np.where(np.isfinite(values), values, -np.inf).reshape(2, -1)
         mean = np.maximum(drops[:, open_].mean(axis=0), 1e-3 * DROP)
-        outside = (mean < NEAR[0]) | (mean > NEAR[1])
-        open_, mean = open_[outside], mean[outside]
+        small, large = mean < NEAR[0], mean > NEAR[1]
+        short[open_[small]], long[open_[large]] = steps[open_[small]], steps[open_[large]]
+        open_, mean = open_[small | large], mean[small | large]
         if not len(open_):
             break
-        steps[open_] *= np.clip(np.sqrt(DROP / mean), 0.1, 10.0)
+        # by the law of a parabola, or between a step that is too short and one that is too long
+        guess = steps[open_] * np.clip(np.sqrt(DROP / mean), 0.1, 10.0)
+        between = np.sqrt(short[open_] * long[open_])
+        steps[open_] = np.where((guess > short[open_]) & (guess < long[open_]), guess, between)
     return steps, drops
 
 

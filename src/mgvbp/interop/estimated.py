@@ -19,9 +19,9 @@ from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.priors import ConstrainedPrior
 
 WIDE = 10.0
-"""The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A prior around
-0 that is so wide moves the mean of a normal posterior by at most 1% of its standard deviation, which it shrinks by at
-most half a percent."""
+"""The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A prior
+around 0 that is so wide moves the mean of a normal posterior by at most 1% of its standard deviation, which it shrinks
+by at most half a percent."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,22 @@ class DefaultPrior:
 
     def logpdf(self, value: Array) -> Array:
         """The log density of each value."""
-        if self.root:  # p(σ²) = p(σ) / 2σ
-            return -0.5 * value / self.scale**2 - 0.5 * np.log(value) - np.log(self.scale) - 0.5 * LOG_2PI
-        return -0.5 * (value / self.scale) ** 2 - np.log(self.scale) - 0.5 * LOG_2PI
+        deviation = np.sqrt(value) if self.root else value
+        terms = -0.5 * (deviation / self.scale) ** 2 - np.log(self.scale) - 0.5 * LOG_2PI
+        return np.asarray(terms - np.log(deviation) if self.root else terms)  # p(σ²) = p(σ) / 2σ
 
     def __repr__(self) -> str:
         return f"Square of HalfNormal({self.scale:.3g})" if self.root else f"Normal(0, {self.scale:.3g})"
+
+
+class Uniform:
+    """All values that the constraints allow, which bound them, are equally likely."""
+
+    def __repr__(self) -> str:
+        return "Uniform"
+
+
+UNIFORM = Uniform()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +96,8 @@ class Reading:
         The observations.
     deviations : mapping of str to float
         The parameters that are squares of standard deviations, with the scale of the prior of the latter.
+    priors : mapping of str to object
+        Other default priors; `UNIFORM` for parameters that the constraints bound.
     """
 
     parameters: Parameters | RegionParameters
@@ -96,6 +108,7 @@ class Reading:
     pointwise: Callable[[Array], Array] | None = None
     y: Array | None = None
     deviations: Mapping[str, float] = field(default_factory=dict)
+    priors: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EstimatedModel:
@@ -130,14 +143,12 @@ class EstimatedModel:
             information = information * np.outer(slopes, slopes)
         mean, covariance = around(self, theta, information)
         self.start = Gaussian(mean, variance=covariance)
-        sizes = np.maximum(np.abs(self.values(mean[None])[0]), self._standard_errors)
-        self.priors = {
-            name: DefaultPrior(reading.deviations[name], root=True)
-            if name in reading.deviations
-            else DefaultPrior(WIDE * float(size))
-            for name, size in zip(names, sizes, strict=True)
-        } | given
-        self.default_prior = ConstrainedPrior(cast(Parameters, self.parameters), self.priors)
+        sizes = np.maximum(np.abs(reading.estimate), self._standard_errors)
+        normal = {name: DefaultPrior(WIDE * float(size)) for name, size in zip(names, sizes, strict=True)}
+        roots = {name: DefaultPrior(scale, root=True) for name, scale in reading.deviations.items()}
+        self.priors: dict[str, Any] = normal | roots | dict(reading.priors) | given
+        known = {name: prior for name, prior in self.priors.items() if prior is not UNIFORM}
+        self.default_prior = ConstrainedPrior(cast(Parameters, self.parameters), known)
 
     @property
     def _standard_errors(self) -> Array:
@@ -233,7 +244,7 @@ def row_by_row(log_likelihood: Callable[[Array], float]) -> Callable[[Array], Ar
 
     def at_rows(rows: Array) -> Array:
         try:
-            return quietly(lambda: np.array([at(row) for row in rows]))
+            return np.asarray(quietly(lambda: np.array([at(row) for row in rows])))
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise EvaluationError(f"the model's loglike cannot be evaluated: {error}", rows) from error
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import Reading, quietly, row_by_row
+from mgvbp.interop.estimated import UNIFORM, Reading, quietly, row_by_row
 from mgvbp.interop.transformed import transformed_parameters
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real, Transform
@@ -48,7 +48,7 @@ def state_space(model: Any, estimate: Array) -> Reading:
             "the scale is concentrated out of this likelihood: build the model with concentrate_scale=False"
         )
     spread = float(np.nanmax(np.nanstd(np.asarray(model.endog, np.float64), axis=0)))
-    parameters, squares = transformed_parameters(model, estimate, smallest=1e-10 * spread**2)
+    parameters, squares, bounded = transformed_parameters(model, estimate, smallest=1e-10 * spread**2)
     return Reading(
         parameters=parameters,
         log_likelihood=row_by_row(model.loglike),
@@ -56,6 +56,7 @@ def state_space(model: Any, estimate: Array) -> Reading:
         pointwise=getattr(model, "loglikeobs", None),
         y=observations(model),
         deviations=dict.fromkeys(squares, spread),
+        priors=dict.fromkeys(bounded, UNIFORM),
     )
 
 

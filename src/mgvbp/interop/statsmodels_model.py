@@ -110,17 +110,19 @@ def from_statsmodels(model: Any, /, priors: Mapping[str, Any] | None = None) -> 
     -----
     **Default priors.** The prior of a parameter is normal, with mean 0 and a standard deviation of 10 times the larger
     of its absolute estimate and its standard error, restricted to the values that the model allows. It is so wide that
-    a mean moves by at most a hundredth of its standard error. Variances of time series, of linear regressions and of
-    random effects have another one: the standard deviation is half-normal, with the standard deviation of the observed
-    series as its scale. These priors depend on the data. They are for estimation; to compare models by their evidence,
-    give your own.
+    the mean of a normal posterior moves by at most a hundredth of its standard error. There are two exceptions. For
+    variances of time series, of linear regressions and of random effects, it is the standard deviation that has a
+    prior: half-normal, with the standard deviation of the observed series as its scale. Parameters of a single series
+    that its ``transform_params`` bounds, such as stationary AR and invertible MA coefficients, damping and
+    probabilities of transition, are uniform on what it allows. These priors depend on the data. They are for
+    estimation; to compare models by their evidence, give your own.
 
     **θ** is what statsmodels calls unconstrained parameters (``untransform_params``), but for variances, where it is
     their logarithm; for models without constraints θ are the parameters themselves. The log-Jacobian is included.
 
-    **What is integrated out.** The variance of OLS, WLS and GLS, and the dispersion of a GLM that has one, is a parameter
-    ``scale``. That of MixedLM is integrated out under the prior 1/scale, and the variances of its random effects are
-    relative to it, as in its ``params``.
+    **What is integrated out.** The variance of OLS, WLS and GLS, and the dispersion of a GLM that has one, is a
+    parameter ``scale``. That of MixedLM is integrated out under the prior 1/scale, and the variances of its random
+    effects are relative to it, as in its ``params``.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def of_series(
 
 
 def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.random.Generator) -> Paths:
-    """``each`` futures of one draw of the parameters: the last state and all shocks are drawn. Without them, the mean."""
+    """``each`` futures of one draw of the parameters: the last state and all shocks are drawn; then their mean."""
     model.update(row)
     found = model.ssm.filter()
     state = rng.multivariate_normal(

@@ -20,8 +20,8 @@ CHOLESKY = "sqrt.var."
 
 def transformed_parameters(
     model: Any, estimate: Array, smallest: float
-) -> tuple[RegionParameters, list[str]]:
-    """The parameters of a model with ``transform_params``, and the names of those that are variances.
+) -> tuple[RegionParameters, list[str], list[str]]:
+    """The parameters of a model with ``transform_params``, and the names of variances and of bounded parameters.
 
     statsmodels maps u to the parameters. Its entries are left alone (θ = u), but for variances ``σ² = u²``, where
     two u give the same: there ``θ = log σ²``, as for the diagonals of Cholesky factors ``θ = log u``.
@@ -71,7 +71,9 @@ def transformed_parameters(
 
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
     parameters = RegionParameters(shapes, shapes, to_values, to_theta, jacobian=jacobian)
-    return parameters, [name for name, is_square in zip(names, square, strict=True) if is_square]
+    # the stationary coefficients of several series have no bounds
+    bounded = [names[j] for j in coupled] if np.ndim(model.endog) == 1 or model.endog.shape[1] == 1 else []
+    return parameters, [names[j] for j in np.flatnonzero(square)], bounded
 
 
 def _apply(model: Any, u: Any) -> Any:

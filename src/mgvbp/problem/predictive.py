@@ -71,7 +71,7 @@ class PredictiveDraws:
 
     @property
     def frame(self) -> Any:
-        """A pandas frame with one row a place and the columns ``mean``, ``sd``, ``2.5%`` and ``97.5%`` of each series."""
+        """A pandas frame with one row a place: ``mean``, ``sd``, ``2.5%`` and ``97.5%`` of each series."""
         pandas = require("pandas", "volatility")
         low, high = self.interval()
         columns = {"mean": self.mean, "sd": self.std, "2.5%": low, "97.5%": high}
