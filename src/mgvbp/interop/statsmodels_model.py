@@ -132,7 +132,7 @@ def from_statsmodels(model: Any, /, priors: Mapping[str, Any] | None = None) -> 
     >>> posterior = mgvbp.fit(mgvbp.from_statsmodels(model))
     >>> posterior.parameters.names
     ('const', 'GPA', 'TUCE', 'PSI')
-    >>> posterior.predict([[1.0, 3.9, 25.0, 1.0]]).mean.round(1)
+    >>> posterior.predict([[1.0, 3.5, 25.0, 1.0]]).mean.round(1)
     array([0.8])
     """
     require("statsmodels", "statsmodels")

@@ -36,9 +36,9 @@ class PredictiveDraws:
     >>> prediction = PredictiveDraws(draws=3.0 + normal, means=np.full((4000, 2), 3.0), index=["a", "b"])
     >>> prediction.mean, prediction.std.round(1)
     (array([3., 3.]), array([1., 1.]))
-    >>> prediction.interval(0.95).round(1)
-    array([[1. , 1. ],
-           [5. , 4.9]])
+    >>> prediction.interval(0.95).round()
+    array([[1., 1.],
+           [5., 5.]])
     """
 
     draws: Array
