@@ -107,7 +107,7 @@ def test_counts_beyond_all_samplers_are_their_means():
 def test_posteriors_predict_with_the_model_they_were_fitted_to():
     model = models.LogisticRegression(X, CASES["LogisticRegression"][0])
     posterior = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=2))
-    prediction = posterior.predict(NEW, num_draws=50, rng=4)
+    prediction = posterior.predict(NEW, num_draws=50, rng=np.random.default_rng(4))
     rng = np.random.default_rng(4)
     theta = posterior.sample(50, rng)
     np.testing.assert_array_equal(prediction.draws, model.predict(theta, NEW, rng=rng).draws)

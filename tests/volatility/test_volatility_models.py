@@ -108,11 +108,13 @@ def test_estimates_are_those_of_arch(model, returns):
 
 def test_posteriors_forecast_as_results_do():
     result = ARCH(1).fit(SHORT)
-    future = result.posterior.forecast(4, num_draws=30, rng=5)
+    future = result.posterior.forecast(4, num_draws=30, rng=np.random.default_rng(5))
     rng = np.random.default_rng(5)
     same = forecast(result.likelihood, result.posterior.sample(30, rng), 4, rng)
     np.testing.assert_array_equal(future.returns, same.returns)
-    np.testing.assert_array_equal(result.posterior.predict(4, num_draws=30, rng=5).returns, same.returns)
+    np.testing.assert_array_equal(
+        result.posterior.predict(4, num_draws=30, rng=np.random.default_rng(5)).returns, same.returns
+    )
 
 
 @pytest.mark.parametrize("model", [GARCH(1, 1), GJR(1, 1, 1, lags=2), FIGARCH(1, 1)], ids=repr)

@@ -54,15 +54,16 @@ def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.ran
     """``each`` futures of one draw of the parameters: the last state and all shocks are drawn; then their mean."""
     model.update(row)
     found = model.ssm.filter()
-    state = rng.multivariate_normal(
-        found.predicted_state[:, -1], found.predicted_state_cov[:, :, -1], size=each, method="svd"
-    )
+    last, doubt = found.predicted_state[:, -1], found.predicted_state_cov[:, :, -1]
+    states = last + rng.standard_normal((each, len(last))) @ root(doubt).T
+    if exog is None and model.ssm.time_invariant:
+        return onward(found, states, steps, rng), onward(found, last[None], steps, None)[0]
     ahead = {"anchor": "end", "exog": exog, "rng": rng}
-    paths = model.simulate(row, steps, initial_state=state.T, repetitions=each, **ahead)
+    paths = model.simulate(row, steps, initial_state=states.T, repetitions=each, **ahead)
     calm = model.simulate(
         row,
         steps,
-        initial_state=found.predicted_state[:, -1],
+        initial_state=last,
         measurement_shocks=np.zeros((steps, found.k_endog)),
         state_shocks=np.zeros((steps, found.k_posdef)),
         **ahead,
@@ -71,14 +72,35 @@ def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.ran
     return futures, np.reshape(np.asarray(calm), (steps, -1))
 
 
+def onward(found: Any, states: Array, steps: int, rng: np.random.Generator | None) -> Array:
+    """The observations (each, steps, m) that follow ``states`` (each, k), with shocks of ``rng``, or without shocks.
+
+    It is the model's ``simulate`` for systems that do not change, without the time that this takes to set up.
+    """
+    Z, T = found.design[:, :, -1], found.transition[:, :, -1]
+    noise, shock = root(found.obs_cov[:, :, -1]), found.selection[:, :, -1] @ root(found.state_cov[:, :, -1])
+    days = []
+    for _ in range(steps):
+        days.append(states @ Z.T + found.obs_intercept[:, -1])
+        states = states @ T.T + found.state_intercept[:, -1]
+        if rng is not None:
+            days[-1] = days[-1] + rng.standard_normal((len(states), noise.shape[1])) @ noise.T
+            states = states + rng.standard_normal((len(states), shock.shape[1])) @ shock.T
+    return np.stack(days, axis=1)
+
+
+def root(covariance: Array) -> Array:
+    """A matrix whose product with its transpose is ``covariance`` (..., k, k), which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+
+
 def one_step_ahead(model: Any, row: Array, each: int, rng: np.random.Generator) -> Paths:
     """The observed days again, each drawn given the true days before it."""
     model.update(row)
     found = model.ssm.filter()
     noise = rng.standard_normal((each, found.nobs, found.k_endog))
-    widths = np.moveaxis(found.forecasts_error_cov, 2, 0)
-    values, vectors = np.linalg.eigh(widths)  # a step without doubt has a covariance of 0
-    roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    roots = root(np.moveaxis(found.forecasts_error_cov, 2, 0))
     means = np.asarray(found.forecasts.T)
     return means + np.einsum("nij,enj->eni", roots, noise), means
 
