@@ -7,6 +7,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 from statsmodels.miscmodels.ordinal_model import OrderedModel
+from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
 import mgvbp
 from common import case
@@ -433,6 +434,12 @@ def test_what_cannot_be_fitted_gets_a_sentence():
         mgvbp.from_statsmodels(
             sm.MixedLM(np.asarray(y), np.asarray(X), np.arange(32) % 4, exog_re=np.asarray(X)[:, :2])
         )
+    with pytest.raises(InvalidInputError, match="QuantReg has no likelihood"):
+        mgvbp.from_statsmodels(sm.QuantReg(y, X))
+    with pytest.raises(InvalidInputError, match="ETSModel does not say"):
+        mgvbp.from_statsmodels(ETSModel(nile()))
+    with pytest.raises(InvalidInputError, match="apart without error"):
+        mgvbp.from_statsmodels(sm.Logit((X["GPA"] > 3.2).astype(float), X))
     with pytest.raises(UnknownNameError, match="'gpa'; there are const, GPA"):
         mgvbp.from_statsmodels(sm.Logit(y, X), priors={"gpa": stats.norm()})
     with pytest.raises(InvalidTypeError, match="must have a logpdf"):
@@ -442,6 +449,9 @@ def test_what_cannot_be_fitted_gets_a_sentence():
     model = mgvbp.from_statsmodels(sm.Logit(y, X))
     with pytest.raises(InvalidInputError, match=r"expected \(n, 4\)"):
         model.predict(model.start.sample(2, rng=0), [[1.0, 2.0]])
+    hazard = mgvbp.from_statsmodels(sm.PHReg(np.arange(1.0, 33.0), np.asarray(X)[:, 1:]))
+    with pytest.raises(InvalidInputError, match="no distribution of the responses of this PHReg"):
+        hazard.predict(hazard.start.sample(2, rng=0))
     with pytest.raises(InvalidInputError, match="models of time series"):
         model.predict(model.start.sample(2, rng=0), steps=3)
 

@@ -22,8 +22,10 @@ POSITIVE_ALPHA = (
     "TruncatedLFNegativeBinomialP",
 )
 """Models whose last parameter, the dispersion ``alpha``, is positive."""
-FREE_SCALE = ("Gaussian", "Gamma", "InverseGaussian")
-"""Families of GLM with a dispersion to estimate."""
+KNOWN_SCALE = ("Binomial", "Poisson", "NegativeBinomial")
+"""Families of GLM whose dispersion is 1; that of others is to be estimated."""
+CLASSES, SEPARATED = ("Logit", "Probit", "MNLogit"), -1e-3
+"""Models of classes, and a log-likelihood above which all of them are known."""
 ANALYTIC = ("statsmodels.discrete.", "statsmodels.genmod.")
 """Where scores are formulas; elsewhere they are differences of the log-likelihood, which gain nothing."""
 
@@ -94,7 +96,7 @@ def linear(model: Any, estimate: Array) -> Reading:
 
 def generalised(model: Any, estimate: Array) -> Reading:
     """GLM: coefficients and, where the family has one, the dispersion ``scale``."""
-    names, free = unique(model.exog_names), type(model.family).__name__ in FREE_SCALE
+    names, free = unique(model.exog_names), type(model.family).__name__ not in KNOWN_SCALE
     if not free:
         return Reading(
             parameters=Parameters({name: Real() for name in names}),
@@ -167,6 +169,11 @@ def plain(model: Any, estimate: Array) -> Reading:
     if kind in POSITIVE_ALPHA and names[-1] == "alpha":
         transforms["alpha"] = Positive()
         estimate = np.append(estimate[:-1], max(estimate[-1], 1e-6))
+    if kind in CLASSES and model.loglike(estimate) > SEPARATED:
+        raise InvalidInputError(
+            "the covariates tell the classes apart without error, so that the likelihood has no maximum and default "
+            "priors have no scale: fit one of mgvbp.models with a prior, such as LogisticRegression(X, y)"
+        )
     score: Callable[[Array], Array] | None = None
     information = None
     if type(model).__module__.startswith(ANALYTIC) and callable(getattr(model, "score", None)):
@@ -190,7 +197,7 @@ def plain(model: Any, estimate: Array) -> Reading:
 
 def parameter_names(model: Any, number: int) -> list[str]:
     """One name for each of so many parameters; those of a model of J classes have the class in brackets."""
-    names = list(getattr(getattr(model, "data", None), "param_names", None) or model.exog_names)
+    names = list(getattr(getattr(model, "data", None), "param_names", None) or model.exog_names or [])
     classes = getattr(model, "_ynames_map", None)
     if classes is not None and len(names) * (len(classes) - 1) == number:
         return [f"{name}[{classes[j]}]" for j in list(classes)[1:] for name in names]

@@ -18,6 +18,13 @@ from mgvbp.interop.statsmodels_kinds import read
 from mgvbp.interop.statsmodels_predict import of_regimes, of_rows, of_series
 from mgvbp.problem.predictive import PredictiveDraws
 
+UNSUPPORTED = dict.fromkeys(("GEE", "NominalGEE", "OrdinalGEE", "RLM", "QuantReg"), "has no likelihood") | {
+    "ETSModel": "does not say what its parameters may be: take the state-space models, such as "
+    "statsmodels.tsa.statespace.exponential_smoothing.ExponentialSmoothing(..., concentrate_scale=False)",
+    "RecursiveLS": "has its scale concentrated out: take OLS, which has the same posterior",
+}
+"""What is wrong with models that have a method loglike, and yet no likelihood that can be used."""
+
 
 class StatsmodelsModel(EstimatedModel):
     """A model of statsmodels as `mgvbp.fit` takes it, made by `mgvbp.from_statsmodels`; see `EstimatedModel`."""
@@ -152,6 +159,8 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
             "expected a model of statsmodels with a likelihood (a method loglike), or its results; got "
             f"{shown(given)}"
         )
+    if advice := UNSUPPORTED.get(type(model).__name__):
+        raise InvalidInputError(f"{type(model).__name__} {advice}")
     result = given if known else maximised(model)
     return model, params_of(result), result
 

@@ -145,11 +145,17 @@ def of_rows(
         weights = model.weights if exog is None and np.ndim(getattr(model, "weights", 1.0)) == 1 else 1.0
         noise = np.sqrt(params[:, -1:] / weights) * rng.standard_normal(means.shape)
         return PredictiveDraws(means + noise, means, index)
+    if hasattr(model, "k_re"):  # a mixed model, whose scale was integrated out
+        raise unpredictable(model)
     if not callable(getattr(model, "get_distribution", None)) or type(model).__name__ == "MNLogit":
         return of_classes(model, params, exog, index, rng, **given)
     responses, expected = [], []
     for row in params:
         distribution = quietly(partial(distribution_at, model, row, exog, given))
+        if not hasattr(
+            distribution, "support"
+        ):  # PHReg has distributions of its own, of observed times alone
+            raise unpredictable(model)
         mean = np.asarray(distribution.mean())
         responses.append(distribution.rvs(size=mean.shape, random_state=rng).ravel())
         expected.append(mean.ravel())
@@ -159,6 +165,8 @@ def of_rows(
 def distribution_at(model: Any, row: Array, exog: Any, given: dict[str, Any]) -> Any:
     """The distribution of the responses at one draw of the parameters."""
     if hasattr(model, "estimate_scale"):
+        if not hasattr(model.family, "get_distribution"):
+            raise unpredictable(model)
         free = len(row) > model.exog.shape[1]
         return model.get_distribution(row[:-1] if free else row, row[-1] if free else 1.0, exog=exog, **given)
     return model.get_distribution(row, exog=exog, **given)
@@ -169,17 +177,25 @@ def of_classes(
 ) -> PredictiveDraws:
     """Classes of multinomial and ordered models: draws are 1 for the class that came and 0 for the others."""
     shape = (model.exog.shape[1], -1) if type(model).__name__ == "MNLogit" else (-1,)
-    found = quietly(
-        lambda: np.stack([model.predict(row.reshape(shape, order="F"), exog, **given) for row in params])
-    )
-    if found.ndim != 3:
-        raise InvalidInputError(
-            f"{type(model).__name__} has no distribution to draw from (get_distribution): model.model.predict has the "
-            "means of its responses"
+    try:
+        found = quietly(
+            lambda: np.stack([model.predict(row.reshape(shape, order="F"), exog, **given) for row in params])
         )
+    except NotImplementedError:
+        raise unpredictable(model) from None
+    if found.ndim != 3:
+        raise unpredictable(model)
     classes = getattr(model, "_ynames_map", None)  # of MNLogit; an ordered model has labels
     names = [str(name) for name in (model.labels if classes is None else classes.values())]
     return PredictiveDraws(one_of_classes(found, rng), found, index, names)
+
+
+def unpredictable(model: Any) -> InvalidInputError:
+    """The error where statsmodels has no distribution of the responses."""
+    return InvalidInputError(
+        f"statsmodels has no distribution of the responses of this {type(model).__name__} (get_distribution): "
+        "posterior.draws(n) has the parameters, for predictions of your own"
+    )
 
 
 def later(model: Any, steps: int) -> Any:
