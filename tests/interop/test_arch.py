@@ -13,7 +13,7 @@ from scipy.special import gammaln
 import mgvbp
 from common import case
 from mgvbp import InvalidInputError, InvalidTypeError, UnknownNameError
-from mgvbp.interop.estimated import UNIFORM
+from mgvbp.interop.default_priors import UNIFORM
 from mgvbp.interop.polytope import Polytope
 
 

@@ -13,7 +13,7 @@ import mgvbp
 from common import case
 from mgvbp import InvalidInputError, InvalidTypeError, UnknownNameError
 from mgvbp.interop.curvature import around
-from mgvbp.interop.estimated import UNIFORM, DefaultPrior
+from mgvbp.interop.default_priors import UNIFORM, DefaultPrior
 
 
 def nile():

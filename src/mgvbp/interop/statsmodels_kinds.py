@@ -10,7 +10,8 @@ import numpy as np
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import UNIFORM, Reading, quietly, row_by_row
+from mgvbp.interop.default_priors import UNIFORM
+from mgvbp.interop.estimated import Reading, quietly, row_by_row
 from mgvbp.interop.transformed import transformed_parameters
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real, Transform
