@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from mgvbp.core.checks import as_floats, as_name, shown
+from mgvbp.core.checks import as_floats, as_generator, as_name, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.predictive import PredictiveDraws
 from mgvbp.transforms import Real
 
 BLOCK = 2**17
@@ -86,6 +88,23 @@ class RegressionModel(ABC):
         """The mean of the response at new rows for each draw, (S, d) and (M, k) -> (S, M)."""
         return self._predictive(self._checked_draws(theta), self._checked_rows(X))
 
+    def predict(
+        self,
+        theta: ArrayLike,
+        X: ArrayLike | None = None,
+        *,
+        rng: int | np.random.Generator = 0,
+        **given: Any,
+    ) -> PredictiveDraws:
+        """New responses at the rows of ``X`` (M, k), or of the data, for each draw; ``posterior.predict(X)`` calls it.
+
+        Further arguments are those of `predictive`.
+        """
+        draws = self._checked_draws(theta)
+        means = self._predictive(draws, self._design) if X is None else self.predictive(draws, X, **given)
+        noisy = self._simulated(draws, means, as_generator(rng))
+        return PredictiveDraws(noisy, means, index=getattr(X, "index", None))
+
     def log_predictive_density(self, theta: ArrayLike, X: ArrayLike, y: ArrayLike) -> Array:
         """``log mean_s p(y_i | x_i, θ_s)`` of each new observation; (S, d), (M, k) and (M,) -> (M,)."""
         design = self._checked_rows(X)
@@ -121,6 +140,10 @@ class RegressionModel(ABC):
 
     @abstractmethod
     def _predictive(self, theta: Array, X: Array) -> Array: ...
+
+    @abstractmethod
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        """New responses whose means given the draws are ``means`` (S, M); those of classes are (S, M, K)."""
 
     def _checked_draws(self, theta: ArrayLike) -> Array:
         if isinstance(theta, Mapping):

@@ -20,6 +20,8 @@ from mgvbp.transforms import Positive, Real
 
 LOG_DISPERSION = (0.0, 4.0)
 """The default prior mean and variance of log φ: from counts that are nearly Poisson to those of heavy tails."""
+MOST_COUNTS = 1e15
+"""The largest mean of a count that is drawn: sampling stops at about 9e18."""
 
 
 class CountRegression(RegressionModel):
@@ -71,6 +73,9 @@ class CountRegression(RegressionModel):
     def _predictive(self, theta: Array, X: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.exp(self._log_means(theta, X))
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return counts_around(means, rng)
 
     def _log_means(self, theta: Array, X: Array) -> Array:
         k = len(self.names)
@@ -163,6 +168,15 @@ class NegativeBinomialRegression(CountRegression):
         logit = log_phi + self._log_means(theta, X)
         with np.errstate(over="ignore"):
             return np.asarray(coefficient[:, index] + y * log_expit(logit) + r * log_expit(-logit))
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        phi = np.exp(theta[:, -1:])
+        return counts_around(means * phi * rng.standard_gamma(1.0 / phi, means.shape), rng)
+
+
+def counts_around(means: Array, rng: np.random.Generator) -> Array:
+    """Poisson counts with these means; beyond 1e15, where a count is its mean to eight digits, the mean."""
+    return np.where(means < MOST_COUNTS, rng.poisson(np.minimum(means, MOST_COUNTS)), means)
 
 
 def with_exposure(X: Array, exposure: ArrayLike | None) -> Array:

@@ -88,6 +88,9 @@ class LinearRegression(RegressionModel):
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(theta[:, :-1] @ X.T)
 
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return means + np.exp(theta[:, -1:]) * rng.standard_normal(means.shape)
+
 
 class StudentRegression(RegressionModel):
     """``y_i = x_iᵀβ + σ ε_i`` with Student-t errors of ν degrees of freedom; θ = (β, log σ, log(ν − 2)).
@@ -127,6 +130,10 @@ class StudentRegression(RegressionModel):
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(theta[:, :-2] @ X.T)
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        nu = self.parameters.constrain(theta)["nu"][:, None]
+        return means + np.exp(theta[:, -2:-1]) * rng.standard_t(nu, means.shape)
 
 
 StudentTRegression = StudentRegression

@@ -60,6 +60,9 @@ class LogisticRegression(RegressionModel):
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(expit(theta @ X.T))
 
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return (rng.random(means.shape) < means).astype(np.float64)
+
 
 def sum_log_expit(A: Array, theta: Array) -> Array:
     """``Σ_i log expit(a_iᵀθ_s)`` without one logarithm for each term; (N, k) and (S, k) -> (S,).

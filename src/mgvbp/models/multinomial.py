@@ -15,6 +15,7 @@ from mgvbp.models.base import RegressionModel, blocks, checked_response, first_b
 from mgvbp.models.default_prior import VARIANCE, standardisation
 from mgvbp.models.logistic import sum_log
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.predictive import one_of_classes
 from mgvbp.transforms import Real
 
 
@@ -96,6 +97,9 @@ class MultinomialRegression(RegressionModel):
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(softmax(self._scores(theta, X), axis=2))
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return one_of_classes(means, rng)
 
     def _scores(self, theta: Array, X: Array) -> Array:
         """``x_iᵀβ_c`` for all classes, (S, n, K); 0 for the reference."""

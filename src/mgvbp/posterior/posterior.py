@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.core.checks import as_path, positive_integer
+from mgvbp.core.checks import as_generator, as_path, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
+from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
@@ -109,6 +110,7 @@ class Posterior(Examined):
         log_density: LogDensity | None = None,
         pointwise: Callable[[Array], Array] | None = None,
         archive: Archive | None = None,
+        model: object = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -132,6 +134,61 @@ class Posterior(Examined):
         self._target = log_density
         self._pointwise = pointwise
         self._archive = kept(archive)
+        self._model = model
+
+    def predict(
+        self, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """What the model predicts, over draws of the posterior: doubt about the parameters and noise together.
+
+        It works for every model with a method ``predict(theta, *args, rng=..., **kwargs)`` of draws (S, d): those of
+        `mgvbp.models`, of statsmodels and arch, networks and volatility models, and your own.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            What the model needs to know: new rows ``X`` of covariates, or ``steps`` of a time series.
+        num_draws : int
+            How many draws of the posterior to take.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        PredictiveDraws, or what else the model returns
+            ``draws`` (S, n), ``mean``, ``std``, ``interval(prob)`` and ``frame``. Networks and volatility models have
+            predictions of their own.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> X = np.column_stack([np.ones(5), np.arange(5.0)])
+        >>> model = mgvbp.models.PoissonRegression(X, [2, 3, 9, 14, 30])
+        >>> posterior = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=2))
+        >>> prediction = posterior.predict([[1.0, 5.0]])
+        >>> prediction.draws.shape, bool(abs(prediction.mean[0] - 57.0) < 5.0)
+        ((500, 1), True)
+        """
+        return self._predicted("predict", args, num_draws, rng, kwargs)
+
+    def forecast(
+        self, steps: int, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """The ``steps`` after the data, of a model of a time series with a method ``forecast``; see `predict`."""
+        return self._predicted("forecast", (steps, *args), num_draws, rng, kwargs)
+
+    def _predicted(
+        self, what: str, args: tuple[Any, ...], num_draws: int, rng: int | np.random.Generator, kwargs: Any
+    ) -> Any:
+        method = getattr(self._model, what, None)
+        if not callable(method):
+            raise InvalidInputError(
+                "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
+                if self._model is None
+                else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): give it one"
+            )
+        generator = as_generator(rng)
+        theta = self.sample(positive_integer(num_draws, "num_draws"), generator)
+        return method(theta, *args, rng=generator, **kwargs)
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
         """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
@@ -224,4 +281,5 @@ class Posterior(Examined):
             "_target": None,
             "_pointwise": None,
             "_archive": None,
+            "_model": None,
         }

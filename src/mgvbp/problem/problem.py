@@ -72,8 +72,8 @@ class Problem:
         (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
-        None becomes the attribute ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` have, or
-        its ``flat_prior``: see `Model`.
+        None becomes the attribute ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` and
+        `from_statsmodels` have, or its ``flat_prior``: see `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool

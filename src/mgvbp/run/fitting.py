@@ -93,7 +93,8 @@ def fit(
     num_draws : int, optional
         Draws per iteration of the named methods.
     initial_mean : array_like of shape (d,), optional
-        Where to start; by default the prior's mean, or 0.
+        Where to start; by default the prior's mean, or 0. A model that knows better, as those of `from_statsmodels`
+        do, has a Gaussian as its attribute ``start``.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
         The variance to start with; 1 by default, or that of a model's default prior.
     max_iterations : int, optional
@@ -180,7 +181,10 @@ def fit(
         )
     prior = _as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
-    if prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
+    begin = getattr(log_likelihood, "start", None)
+    if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
+        initial_mean, initial_variance = begin.mean, begin.covariance
+    elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
         initial_variance = problem.prior.covariance  # a model's own prior knows the units of its data
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
