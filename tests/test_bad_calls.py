@@ -480,7 +480,7 @@ def results():
         row(p.draws, "n", "zero", empty),
         row(p.named, "theta", "no_rows", empty),
         row(p.log_density, "theta", "no_rows", empty),
-        row(p.diagnose, "num_draws"),
+        row(p.diagnose, "num_draws", "none", lambda d, v: math.isfinite(d.elbo)),
         row(p.diagnose, "rng", f"none {SEEDS}", lambda d, v: math.isfinite(d.elbo)),
         row(p.diagnose, "log_density", f"none {FUNCTIONS}", lambda d, v: math.isfinite(d.elbo)),
         row(lambda returned: p.diagnose(log_density=lambda theta: returned), "returned"),

@@ -16,7 +16,7 @@ from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
-from mgvbp.problem import Minibatches, Model, Parameters, Problem, ShardedLikelihood
+from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
 from mgvbp.run import Asynchronous, FamilyComparison, compare_families, fit, resume
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Optimizer",
     "Parameters",
     "Posterior",
+    "PredictiveDraws",
     "Problem",
     "Regression",
     "Score",
@@ -51,9 +52,11 @@ __all__ = [
     "Trace",
     "compare_families",
     "fit",
+    "from_arch",
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_statsmodels",
     "load",
     "resume",
 ]
@@ -70,7 +73,7 @@ if _typing.TYPE_CHECKING:
     from mgvbp import sklearn as sklearn
     from mgvbp import volatility as volatility
     from mgvbp.errors import *  # noqa: F403
-    from mgvbp.interop import from_jax, from_numpyro, from_pymc
+    from mgvbp.interop import from_arch, from_jax, from_numpyro, from_pymc, from_statsmodels
 else:
 
     def __getattr__(name: str) -> object:

@@ -32,6 +32,14 @@ def test_averages_by_hand():
     assert prediction.score(Y).log_predictive_density == pytest.approx(density, rel=1e-12)
 
 
+def test_posteriors_predict_as_networks_do():
+    X = RNG.standard_normal((30, 3))
+    likelihood = networks.dense([3, 2]).on(X, np.arange(30) % 2)
+    theta = RNG.standard_normal((5, likelihood.log_likelihood.dim))
+    through = likelihood.predict(theta, X[:4], rng=None).probabilities
+    np.testing.assert_array_equal(through, likelihood.log_likelihood.predict(theta, X[:4]).probabilities)
+
+
 def test_one_draw_has_no_mutual_information():
     assert certain(softmax(OUTPUTS[0], axis=1)).mutual_information == pytest.approx(0.0, abs=1e-14)
 

@@ -4,13 +4,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pictured import HOSTILE, THETA, Q, labelled
 
 from common import as_posterior, case, random_covariance
-from mgvbp import Gaussian, plots
+from mgvbp import Gaussian, PredictiveDraws, plots
 from mgvbp.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from mgvbp.networks import Prediction
 from mgvbp.plots.canvas import shown
@@ -26,6 +27,17 @@ def test_reliability():
     table = prediction.reliability(y, 5)
     np.testing.assert_array_equal(labelled(given, "accuracy")[1], table.accuracy[table.count > 0])
     assert isinstance(plots.reliability(prediction, y), Axes)
+
+
+def test_predictive():
+    draws = np.random.default_rng(0).normal(size=(400, 50))
+    y = np.where(np.arange(50) < 10, 9.0, 0.0)
+    given = Figure().subplots()
+    prediction = PredictiveDraws(draws, index=pandas.period_range("2001-01", periods=50, freq="M"))
+    assert plots.predictive(prediction, y, ax=given) is given
+    assert given.get_title(loc="left") == "The 90% band holds 80% of 50 observations"
+    np.testing.assert_array_equal(labelled(given, "mean")[1], draws.mean(axis=0))
+    assert "400 draws" in plots.predictive(PredictiveDraws(draws, index=["a"] * 50)).get_title(loc="left")
 
 
 def test_volatility_band():
@@ -159,6 +171,13 @@ BAD = [
     (lambda p: plots.covariance(p, "yes"), InvalidTypeError, "True or False"),
     (lambda p: plots.reliability(p, [0]), InvalidTypeError, "class probabilities"),
     (lambda p: plots.volatility_band(p), InvalidTypeError, "fitted volatility model"),
+    (lambda p: plots.predictive(p), InvalidTypeError, "a PredictiveDraws; got"),
+    (lambda p: plots.predictive(PredictiveDraws(np.zeros((2, 3, 2)))), InvalidInputError, "choose one"),
+    (
+        lambda p: plots.predictive(PredictiveDraws(np.zeros((2, 3))), [1.0]),
+        InvalidInputError,
+        r"expected \(3,\)",
+    ),
 ]
 
 

@@ -41,7 +41,7 @@ def linear(rng, n=25, k=3):
     variances = np.append(np.full(k, VARIANCE), LOG_NOISE_VARIANCE)
     truth = np.sqrt(variances) * rng.standard_normal(k + 1)
     y = X @ truth[:-1] + np.exp(truth[-1]) * rng.standard_normal(n)
-    likelihood = NormalErrors(LinearRegression(X, y), VARIANCE)
+    likelihood = NormalErrors(LinearRegression(X, y))
     prior = mgvbp.Gaussian(variance=variances)
     return truth, fit_exact(likelihood, prior, family=mgvbp.Full(k + 1), tol=1e-4, max_iter=200)
 

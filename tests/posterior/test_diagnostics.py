@@ -15,17 +15,16 @@ from mgvbp import BlockDiagonal, Gaussian, Model, Parameters, compare_families, 
 from mgvbp.errors import ConvergenceWarning, DivergenceError, InvalidInputError, InvalidTypeError
 from mgvbp.models import LogisticRegression
 from mgvbp.posterior.diagnostics.condition import condition
+from mgvbp.posterior.diagnostics.marginals import Marginals
 from mgvbp.posterior.diagnostics.resampling import systematic
 from mgvbp.posterior.diagnostics.verdict import (
+    CLOSE,
     EVEN,
-    GOOD,
     HIGHEST,
     MOST_DRAWS,
-    RATIO,
-    SHIFT,
+    TOLERANCE,
     Judgement,
     limit,
-    near,
 )
 from mgvbp.posterior.diagnostics.weights import pareto_smoothed, shape_error, tail_size
 from mgvbp.transforms import Positive, Real
@@ -66,8 +65,9 @@ def test_the_exact_posterior_is_trusted():
     assert diagnosis.elbo == pytest.approx(LOG_EVIDENCE, abs=1e-11)
     assert diagnosis.elbo_se < 1e-12
     assert diagnosis.log_evidence == pytest.approx(LOG_EVIDENCE, abs=1e-11)
-    np.testing.assert_allclose(diagnosis.mean_shift, 0.0, atol=1e-12)
-    np.testing.assert_allclose(diagnosis.sd_ratio, 1.0, atol=1e-12)
+    # but for the smoothing of weights, which draws further out make uneven
+    np.testing.assert_allclose(diagnosis.mean_shift, 0.0, atol=1e-4)
+    np.testing.assert_allclose(diagnosis.sd_ratio, 1.0, atol=1e-4)
     assert diagnosis.gap == pytest.approx(0.0, abs=1e-12)
     assert diagnosis.gap_se < 1e-12
     assert diagnosis.verdict == "trust"
@@ -449,70 +449,80 @@ def test_the_condition_of_scales_beyond_double_precision():
 
 # --- verdict ------------------------------------------------------------------------------------------
 
-NEAR, SAME = np.full(3, 0.05), np.ones(3)
 PRIOR_OF_ONE = Gaussian(variance=10.0, dim=1)
 
 
-def judgement(khat, num_draws, close=True, *, share=0.5, khat_se=None):
-    """A judgement with the error that k-hat has."""
-    if khat_se is None:
-        khat_se = shape_error(khat, num_draws) if math.isfinite(khat) else np.inf
-    return Judgement(khat, khat_se, share * num_draws, num_draws, close)
+def judgement(khat=0.3, off=0.05, *, se=0.0, khat_se=0.0, num_draws=10_000, share=0.5, **options):
+    """A judgement on two parameters, of which the first is exact and the mean of the second is off."""
+    zero = np.zeros(2)
+    known = Marginals(np.array([0.0, -off]), np.array([0.0, se]), zero, zero)
+    return Judgement(known, khat, khat_se, share * num_draws, num_draws, **options)
+
+
+@pytest.mark.parametrize("of", ["shift", "log_ratio"])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_what_is_trusted(of, sign):
+    """An estimate, and one error more, are within the tolerance; the whole is as good as the worst parameter."""
+    zero = np.zeros(3)
+    for value, error, verdict in ((0.09, 0.0, "trust"), (0.09, 0.02, "correct"), (0.11, 0.0, "correct")):
+        some = {of: np.array([0.0, sign * value, 0.0]), f"{of}_se": np.array([0.0, error, 0.0])}
+        known = Marginals(zero, zero, zero, zero)._replace(**some)
+        found = Judgement(known, 0.3, 0.0, 500.0, 1000)
+        assert found.verdict == verdict
+        assert found.verdicts == ("trust", verdict, "trust")
 
 
 @pytest.mark.parametrize(
-    ("mean_shift", "sd_ratio", "close"),
+    ("khat", "num_draws", "off", "verdict"),
     [
-        (-NEAR, SAME, True),
-        (np.array([0.0, 0.0, -1.01 * SHIFT]), SAME, False),
-        (NEAR, np.array([1.0, 1.01 * RATIO, 1.0]), False),
-        (NEAR, np.array([1.0, 1.0, 0.99 / RATIO]), False),
+        (-np.inf, 10_000, 0.05, "trust"),
+        (-np.inf, 10_000, 0.2, "correct"),
+        (0.66, 1000, 0.2, "correct"),
+        (0.67, 1000, 0.2, "distrust"),
+        (0.67, 1000, 0.05, "trust"),
+        (0.69, 10_000, 0.2, "correct"),
+        (0.71, 10**9, 0.2, "distrust"),
+        (0.3, 25, 0.2, "distrust"),
+        (np.inf, 1000, 0.2, "distrust"),
     ],
 )
-def test_what_is_a_small_correction(mean_shift, sd_ratio, close):
-    assert near(mean_shift, sd_ratio) is close
-
-
-@pytest.mark.parametrize(
-    ("khat", "num_draws", "close", "verdict"),
-    [
-        (-np.inf, 10_000, True, "trust"),
-        (-np.inf, 10_000, False, "correct"),
-        (GOOD, 10_000, True, "trust"),
-        (GOOD + 0.01, 10_000, True, "correct"),
-        (0.1, 10_000, False, "correct"),
-        (0.66, 1000, True, "correct"),
-        (0.67, 1000, True, "distrust"),
-        (0.69, 10_000, True, "correct"),
-        (0.71, 10**9, True, "distrust"),
-        (0.3, 25, True, "distrust"),
-        (np.inf, 1000, True, "distrust"),
-    ],
-)
-def test_verdicts_if_khat_is_known(khat, num_draws, close, verdict):
-    found = judgement(khat, num_draws, close, khat_se=0.0)
+def test_verdicts_without_errors_are_settled(khat, num_draws, off, verdict):
+    found = judgement(khat, off, num_draws=num_draws)
     assert found.verdict == verdict
     assert found.settled
     assert found.doubt == ""
 
 
+def test_nothing_is_trusted_about_which_nothing_is_known():
+    for khat, verdict in ((0.3, "correct"), (0.8, "distrust")):
+        found = Judgement(None, khat, 0.0, 500.0, 10_000)
+        assert (found.verdict, found.verdicts) == (verdict, ())
+
+
+def test_a_mixture_that_may_be_far_is_not_trusted():
+    """Whatever its draws say: its search has measured its distance with what a surrogate expects elsewhere."""
+    assert judgement(farthest=CLOSE).verdict == "trust"
+    for farthest in (1.01 * CLOSE, np.inf, np.nan):
+        found = judgement(farthest=farthest)
+        assert (found.verdict, found.verdicts) == ("correct", ("correct", "correct"))
+
+
 @pytest.mark.parametrize(
-    ("khat", "khat_se", "close", "verdict", "best", "worst"),
+    ("off", "se", "khat", "khat_se", "verdict", "best", "worst"),
     [
-        (0.3, 0.09, True, "trust", "trust", "trust"),
-        (0.3, 0.11, True, "correct", "trust", "correct"),
-        (0.3, 0.21, True, "correct", "trust", "distrust"),
-        (0.3, 0.19, False, "correct", "correct", "correct"),
-        (0.3, 0.21, False, "correct", "correct", "distrust"),
-        (0.6, 0.04, True, "correct", "correct", "correct"),
-        (0.6, 0.06, True, "correct", "trust", "distrust"),
-        (0.8, 0.04, True, "distrust", "distrust", "distrust"),
-        (0.8, 0.06, True, "distrust", "correct", "distrust"),
-        (0.8, 0.16, True, "distrust", "trust", "distrust"),
+        (0.05, 0.02, 0.3, 0.3, "trust", "trust", "trust"),
+        (0.05, 0.03, 0.3, 0.1, "trust", "trust", "correct"),
+        (0.05, 0.03, 0.3, 0.3, "trust", "trust", "distrust"),
+        (0.09, 0.03, 0.3, 0.1, "correct", "trust", "correct"),
+        (0.2, 0.04, 0.3, 0.1, "correct", "correct", "correct"),
+        (0.2, 0.04, 0.6, 0.1, "correct", "correct", "distrust"),
+        (0.2, 0.04, 0.8, 0.04, "distrust", "distrust", "distrust"),
+        (0.2, 0.04, 0.8, 0.06, "distrust", "correct", "distrust"),
+        (0.2, 0.06, 0.8, 0.04, "distrust", "trust", "distrust"),
     ],
 )
-def test_verdicts_within_two_errors(khat, khat_se, close, verdict, best, worst):
-    found = judgement(khat, 10_000, close, khat_se=khat_se)
+def test_verdicts_within_two_errors(off, se, khat, khat_se, verdict, best, worst):
+    found = judgement(khat, off, se=se, khat_se=khat_se)
     assert found.verdict == verdict
     assert (found.possible[0], found.possible[-1]) == (best, worst)
     assert found.settled == (best == worst)
@@ -521,87 +531,37 @@ def test_verdicts_within_two_errors(khat, khat_se, close, verdict, best, worst):
     assert ("unable to correct" in found.doubt) == (worst == "distrust" != verdict)
 
 
-@pytest.mark.parametrize(("num_draws", "verdict"), [(1000, "correct"), (3500, "correct"), (3600, "trust")])
-def test_trust_takes_a_tail(num_draws, verdict):
-    """Of at most 5% of the draws, 3√S of S, however small k-hat is; or even weights."""
-    found = judgement(0.1, num_draws, khat_se=0.0)
-    assert found.verdict == verdict
-    assert found.settled == (verdict == "trust")
-    assert found.doubt == (
-        ""
-        if verdict == "trust"
-        else f" That is not settled with {num_draws:,} draws: it may do as it is; diagnose(5000) should tell more."
-    )
-    assert judgement(0.1, num_draws, share=0.96).verdict == "trust"
-
-
 @given(
     st.floats(-1.0, 2.0),
+    st.floats(0.0, 0.3),
+    st.floats(0.0, 0.1),
     st.integers(25, 200_000),
-    st.booleans(),
-    st.floats(0.01, 1.0).filter(lambda x: x != 0.95),
+    st.integers(0, 5000),
 )
 @settings(max_examples=200, deadline=None)
-def test_the_draws_that_are_advised_would_tell(khat, num_draws, close, share):
-    """The fewest of 1, 2 and 5 times powers of ten, if k-hat and the share of effective draws stay."""
-    found = judgement(khat, num_draws, close, share=share)
+def test_the_draws_that_are_advised_would_tell(khat, off, se, num_draws, reused):
+    """The fewest of 1, 2 and 5 times powers of ten, if the estimates stay and errors fall with all draws."""
+
+    def at(n):
+        error = se * math.sqrt((num_draws + reused) / (n + reused))
+        return judgement(khat, off, se=error, khat_se=shape_error(khat, n), num_draws=n, reused=reused)
+
     rounds = [n for p in range(1, 7) for n in (10**p, 2 * 10**p, 5 * 10**p) if num_draws < n <= MOST_DRAWS]
-    more = {n: judgement(khat, n, close, share=share) for n in rounds}
-    first = next((n for n in rounds if more[n].settled), None)
-    if "distrust" in found.possible:
-        usable = [n for n in rounds if "distrust" not in more[n].possible]
-        first = min(([first] if first else []) + usable, default=None)
-    assert found.needed == first
+    assert at(num_draws).needed == next((n for n in rounds if at(n).settled), None)
 
 
-def test_khat_at_a_limit_is_never_settled():
-    found = judgement(HIGHEST, 1000, close=False)
+def test_what_is_at_a_limit_is_never_settled():
+    found = judgement(HIGHEST, 0.2, khat_se=shape_error(HIGHEST, 1000), num_draws=1000)
     assert found.needed is None
     assert found.doubt.endswith(
-        "weights may correct it; k-hat is so close to a limit that even 1,000,000 might not tell."
+        "weights may correct it; it is so close to a limit that even 1,000,000 might not tell."
     )
 
 
-def test_weights_that_are_nearly_equal_are_trusted():
+def test_weights_that_are_nearly_equal_can_correct_whatever_their_tail():
     for khat in (0.6, 2.5, np.inf):
-        assert judgement(khat, 1000, share=0.951).verdict == "trust"
-        assert judgement(khat, 1000, share=0.951).settled
-        assert judgement(khat, 1000, close=False, share=0.951).verdict == "correct"
-        assert judgement(khat, 1000, share=0.949).verdict == ("correct" if khat < 0.7 else "distrust")
-
-
-PHONES = np.r_[
-    [4.4, 4.7, 4.7, 5.9, 6.6, 7.3, 8.1, 8.8, 10.6, 12.0, 13.5, 14.9, 16.1, 21.2],
-    [119.0, 124.0, 142.0, 159.0, 182.0, 212.0, 43.0, 24.0, 27.0, 29.0],
-]
-"""Calls from Belgium, in millions, in the years 1950 to 1973; six years are minutes (Rousseeuw and Leroy 1987)."""
-
-
-def test_a_kink_is_not_trusted_by_luck():
-    """A median line through the telephone data: with 1,000 draws k-hat is often small, with 20,000 about 0.77.
-
-    Without regard to errors two fifths of 800 diagnoses (40 fits) say to trust it, though k is above ½. The mean of
-    k-hat with 20,000 draws varies from fit to fit with a standard deviation of 0.08: over four fits its error is 0.04.
-    """
-    year = np.arange(24.0) - 11.5
-
-    def log_likelihood(level, rise, scale):
-        residuals = PHONES / 10.0 - level[:, None] - rise[:, None] * year
-        return -np.abs(residuals).sum(axis=1) / scale - 24.0 * np.log(2.0 * scale)
-
-    parameters = Parameters(level=Real(), rise=Real(), scale=Positive())
-    prior = parameters.prior(
-        level=stats.norm(0.0, 100.0), rise=stats.norm(0.0, 10.0), scale=stats.halfnorm(scale=50.0)
-    )
-    fits = [fit(Model(log_likelihood, parameters), prior, rng=seed) for seed in range(4)]
-    found = [fitted.diagnose(rng=seed) for fitted in fits for seed in range(10)]
-    lucky = [d for d in found if d.khat <= GOOD and near(d.mean_shift, d.sd_ratio)]
-    assert lucky
-    assert {d.verdict for d in lucky} == {"correct"}
-    assert all("not settled" in d.advice and "diagnose(" in d.advice for d in lucky)
-    assert not any(d.verdict == "trust" for d in found)
-    many = [fitted.diagnose(20_000, rng=seed).khat for fitted in fits for seed in range(3)]
-    assert np.mean(many) > GOOD + 0.1
+        assert judgement(khat, 0.2, share=0.951).verdict == "correct"
+        assert judgement(khat, 0.2, share=0.949).verdict == ("correct" if khat < 0.7 else "distrust")
 
 
 def test_a_very_good_fit_is_trusted_whatever_its_tail():
@@ -617,8 +577,8 @@ def test_a_very_good_fit_is_trusted_whatever_its_tail():
 def test_what_the_thresholds_mean():
     """A central 95% interval of a normal that is displaced, or too short, covers as much as is said."""
     z = stats.norm.ppf(0.975)
-    assert stats.norm.cdf(z - SHIFT) - stats.norm.cdf(-z - SHIFT) == pytest.approx(0.945, abs=5e-4)
-    assert 1.0 - 2.0 * stats.norm.cdf(-z / RATIO) == pytest.approx(0.925, abs=5e-4)
+    assert stats.norm.cdf(z - TOLERANCE) - stats.norm.cdf(-z - TOLERANCE) == pytest.approx(0.949, abs=5e-4)
+    assert 1.0 - 2.0 * stats.norm.cdf(-z * np.exp(-TOLERANCE)) == pytest.approx(0.924, abs=5e-4)
     assert limit(10**6) == HIGHEST
 
 
@@ -672,17 +632,16 @@ def test_more_draws_may_do():
         assert diagnosis.verdict == "distrust"
         assert not diagnosis.settled
         assert "not settled with 60 draws" in diagnosis.advice
-        needed = int(diagnosis.advice.partition("diagnose(")[2].partition(")")[0])
-        assert limit(needed) > diagnosis.khat + 2.0 * shape_error(diagnosis.khat, needed)
+        assert int(diagnosis.advice.partition("diagnose(")[2].partition(")")[0]) > 60
 
 
-def test_with_many_parameters_the_weights_are_not_all():
-    """2000 standard deviations that are 10% too small: one weight is all there is, and no warning is given."""
+def test_many_parameters_that_are_all_wrong():
+    """2000 standard deviations that are 10% too small: one weight is all there is, and none is trusted."""
     q = posterior_of(Gaussian(variance=0.81, dim=2000))
     diagnosis = q.diagnose(100, log_density=Gaussian(variance=1.0, dim=2000).log_density)
     assert diagnosis.ess < 5.0
     assert diagnosis.verdict == "distrust"
-    assert "single marginals and predictions" in diagnosis.advice
+    assert "trust" not in diagnosis.verdicts
 
 
 def test_memory_is_that_of_the_draws():
@@ -719,13 +678,18 @@ def test_the_report_has_the_numbers_and_the_worst_names():
     modes = "Fresh draws from one mode cannot see others: try starts=8."
     assert text.endswith(f"\n\n{diagnosis.verdict.upper()}. {diagnosis.advice}\n{modes}")
     rows = text.split("\n\n")[1].splitlines()
-    assert rows[0].startswith("largest corrections by the weights ")
+    assert rows[0].startswith("largest corrections ")
     assert [row.split()[0] for row in rows[1:4]] == ["beta[6]", "beta[3]", "sigma"]
     assert len(rows) == 6
-    assert [float(x) for x in rows[1].split()[1:]] == pytest.approx(
-        [diagnosis.mean_shift[6], diagnosis.sd_ratio[6]], abs=6e-4
+    *numbers, verdict = rows[1].split()[1:]
+    of_each = ("mean_shift", "mean_shift_se", "sd_ratio", "sd_ratio_se")
+    assert [float(x) for x in numbers] == pytest.approx(
+        [getattr(diagnosis, name)[6] for name in of_each], abs=6e-4
     )
-    assert "\ncorrections by the weights " in str(EXACT.diagnose())
+    assert verdict == diagnosis.verdicts[6] == "correct"
+    assert diagnosis.verdicts[:3] == ("trust",) * 3
+    assert "4 of 8 parameters can be used as they are" in diagnosis.advice or "5 of 8" in diagnosis.advice
+    assert "\ncorrections " in str(EXACT.diagnose())
 
 
 def with_others(others):
@@ -940,7 +904,7 @@ def test_pairing_removes_noise():
 def test_the_rungs_are_plain_fits(ladder):
     alone = fit(Model(named_likelihood, NAMED), PRIOR, family="diagonal", rng=np.random.default_rng(0))
     assert np.array_equal(ladder["diagonal"].posterior.mean, alone.mean)
-    assert ladder["diagonal"].diagnosis == alone.diagnose(rng=np.random.default_rng(0))
+    assert ladder["diagonal"].diagnosis == alone.diagnose(1000, rng=np.random.default_rng(0))
     assert all(rung.seconds > 0.0 for rung in ladder.rungs.values())
 
 

@@ -106,6 +106,17 @@ def test_estimates_are_those_of_arch(model, returns):
     assert {name for name, error in result.ml.std_errors.items() if np.isnan(error)} == on_edge
 
 
+def test_posteriors_forecast_as_results_do():
+    result = ARCH(1).fit(SHORT)
+    future = result.posterior.forecast(4, num_draws=30, rng=np.random.default_rng(5))
+    rng = np.random.default_rng(5)
+    same = forecast(result.likelihood, result.posterior.sample(30, rng), 4, rng)
+    np.testing.assert_array_equal(future.returns, same.returns)
+    np.testing.assert_array_equal(
+        result.posterior.predict(4, num_draws=30, rng=np.random.default_rng(5)).returns, same.returns
+    )
+
+
 @pytest.mark.parametrize("model", [GARCH(1, 1), GJR(1, 1, 1, lags=2), FIGARCH(1, 1)], ids=repr)
 def test_simulated_forecasts_agree_with_the_analytic_ones(model):
     """Many paths of one parameter; 20 numbers within 4.5 standard errors: a level of 1.4e-4."""

@@ -1,22 +1,27 @@
 """Models written for another package, fitted as they are, under their own names.
 
 This package may import `problem` and lower layers; a foreign package is imported when a model of it is given. Begin
-with `model`, the class that all of them become. `jax_function` differentiates and compiles; `numpyro_model` and
-`pymc_model` translate names and constraints.
+with `model`, the class that Bayesian models become, and `estimated`, the one of models with a likelihood alone.
+`jax_function` differentiates and compiles; `numpyro_model` and `pymc_model` translate names and constraints, as
+`statsmodels_model` and `arch_model` do.
 """
 
+from mgvbp.interop.arch_model import from_arch
 from mgvbp.interop.compiled import trace
 from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.statsmodels_model import from_statsmodels
 
 __all__ = [
     "ForeignModel",
     "ForeignParameters",
     "JaxLikelihood",
+    "from_arch",
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_statsmodels",
     "trace",
 ]

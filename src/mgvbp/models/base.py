@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from mgvbp.core.checks import as_floats, as_name, shown
+from mgvbp.core.checks import as_floats, as_generator, as_name, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.families.gaussian import frozen
+from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.predictive import PredictiveDraws
 from mgvbp.transforms import Real
 
 BLOCK = 2**17
@@ -42,6 +44,10 @@ class RegressionModel(ABC):
     names : tuple of str
     parameters : Parameters
         Names, shapes and constraints of what θ stands for.
+    dim : int
+        The length of θ.
+    default_prior : Gaussian or None
+        The prior of `mgvbp.fit` where none is given.
     """
 
     X: Array
@@ -55,6 +61,16 @@ class RegressionModel(ABC):
         self.y = frozen(self._checked_response(y, len(self.X)).copy())
         self.parameters = self._parameters()
         self._design = self.X  # what the blocks of rows are cut from
+
+    @property
+    def dim(self) -> int:
+        """The length of θ."""
+        return self.parameters.dim
+
+    @property
+    def default_prior(self) -> Gaussian | None:
+        """The prior of a fit that is given none; None where there is no default: the prior is then flat."""
+        return None
 
     def __call__(self, theta: ArrayLike) -> Array:
         """Log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
@@ -71,6 +87,23 @@ class RegressionModel(ABC):
     def predictive(self, theta: ArrayLike, X: ArrayLike) -> Array:
         """The mean of the response at new rows for each draw, (S, d) and (M, k) -> (S, M)."""
         return self._predictive(self._checked_draws(theta), self._checked_rows(X))
+
+    def predict(
+        self,
+        theta: ArrayLike,
+        X: ArrayLike | None = None,
+        *,
+        rng: int | np.random.Generator = 0,
+        **given: Any,
+    ) -> PredictiveDraws:
+        """New responses at the rows of ``X`` (M, k), or of the data, for each draw; ``posterior.predict(X)`` calls it.
+
+        Further arguments are those of `predictive`.
+        """
+        draws = self._checked_draws(theta)
+        means = self._predictive(draws, self._design) if X is None else self.predictive(draws, X, **given)
+        noisy = self._simulated(draws, means, as_generator(rng))
+        return PredictiveDraws(noisy, means, index=getattr(X, "index", None))
 
     def log_predictive_density(self, theta: ArrayLike, X: ArrayLike, y: ArrayLike) -> Array:
         """``log mean_s p(y_i | x_i, θ_s)`` of each new observation; (S, d), (M, k) and (M,) -> (M,)."""
@@ -107,6 +140,10 @@ class RegressionModel(ABC):
 
     @abstractmethod
     def _predictive(self, theta: Array, X: Array) -> Array: ...
+
+    @abstractmethod
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        """New responses whose means given the draws are ``means`` (S, M); those of classes are (S, M, K)."""
 
     def _checked_draws(self, theta: ArrayLike) -> Array:
         if isinstance(theta, Mapping):

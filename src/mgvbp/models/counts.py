@@ -12,10 +12,16 @@ from scipy.special import betaln, gammaln, log_expit
 from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families.gaussian import frozen
+from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.default_prior import standardised_prior
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real
+
+LOG_DISPERSION = (0.0, 4.0)
+"""The default prior mean and variance of log φ: from counts that are nearly Poisson to those of heavy tails."""
+MOST_COUNTS = 1e15
+"""The largest mean of a count that is drawn: sampling stops at about 9e18."""
 
 
 class CountRegression(RegressionModel):
@@ -33,6 +39,16 @@ class CountRegression(RegressionModel):
     ) -> None:
         super().__init__(X, y, names)
         self._design = frozen(with_exposure(self.X, exposure))
+
+    @property
+    def default_prior(self) -> Gaussian:
+        """N(0, 6.25) for standardised coefficients, relative to the mean rate."""
+        exposure = float(np.exp(self._design[:, -1]).sum())
+        rate = max(float(self.y.sum()), 0.5) / exposure  # no counts at all: half a count
+        return standardised_prior(self.X, location=float(np.log(rate)), others=self._others)
+
+    _others: tuple[tuple[float, float], ...] = ()
+    """Default prior means and variances of what follows β in θ."""
 
     def predictive(self, theta: ArrayLike, X: ArrayLike, exposure: ArrayLike | None = None) -> Array:
         """The mean count at new rows for each draw; (S, d), (M, k) and (M,) -> (S, M)."""
@@ -58,6 +74,9 @@ class CountRegression(RegressionModel):
         with np.errstate(over="ignore"):
             return np.exp(self._log_means(theta, X))
 
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return counts_around(means, rng)
+
     def _log_means(self, theta: Array, X: Array) -> Array:
         k = len(self.names)
         return np.asarray(theta[:, :k] @ X[:, :k].T + X[:, k])
@@ -74,6 +93,12 @@ class PoissonRegression(CountRegression):
         See `RegressionModel`.
     exposure : float or array_like of shape (N,), optional
         Time, area or number at risk over which was counted; 1 by default.
+
+    Notes
+    -----
+    A fit without a prior takes N(0, 6.25), a standard deviation of 2.5, for the coefficients of columns that are
+    centred and scaled to standard deviation 1; the intercept at the means of the columns is relative to the logarithm
+    of all counts over all exposure.
 
     Examples
     --------
@@ -113,7 +138,7 @@ class NegativeBinomialRegression(CountRegression):
     """Counts with mean ``m_i = exposure × exp(x_iᵀβ)`` and variance ``m_i + φ m_i²`` (NB2); θ = (β, log φ).
 
     The dispersion φ is positive; the limit of φ = 0 is the Poisson model. The arguments are those of
-    `PoissonRegression`.
+    `PoissonRegression`, and so is the default prior of β. That of log φ is N(0, 4): φ is between 1/50 and 50 with 95%.
 
     Examples
     --------
@@ -123,6 +148,8 @@ class NegativeBinomialRegression(CountRegression):
     >>> model([[1.5, -1.0]]).round(4)
     array([-4.7452])
     """
+
+    _others = (LOG_DISPERSION,)
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1]), dispersion=Positive())
@@ -136,11 +163,20 @@ class NegativeBinomialRegression(CountRegression):
         log_phi = np.maximum(theta[:, -1:], -700.0)  # Poisson to the last digit
         r = np.exp(-log_phi)
         counts, index = np.unique(y, return_inverse=True)
-        positive = np.maximum(counts, 1.0)
+        positive = np.where(counts > 0.0, counts, 1.0)
         coefficient = np.where(counts > 0.0, -betaln(positive, r) - np.log(positive), 0.0)
         logit = log_phi + self._log_means(theta, X)
         with np.errstate(over="ignore"):
             return np.asarray(coefficient[:, index] + y * log_expit(logit) + r * log_expit(-logit))
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        phi = np.exp(theta[:, -1:])
+        return counts_around(means * phi * rng.standard_gamma(1.0 / phi, means.shape), rng)
+
+
+def counts_around(means: Array, rng: np.random.Generator) -> Array:
+    """Poisson counts with these means; beyond 1e15, where a count is its mean to eight digits, the mean."""
+    return np.where(means < MOST_COUNTS, rng.poisson(np.minimum(means, MOST_COUNTS)), means)
 
 
 def with_exposure(X: Array, exposure: ArrayLike | None) -> Array:

@@ -10,14 +10,18 @@ from scipy.special import expit, log_expit
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families.gaussian import frozen
+from mgvbp.families.gaussian import Gaussian, frozen
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.default_prior import standardised_prior
 
 
 class LogisticRegression(RegressionModel):
     """Labels 0 and 1 with ``P(y_i = 1) = 1 / (1 + exp(−x_iᵀβ))``; θ = β.
 
     See `RegressionModel` for the arguments. `predictive` gives the probabilities of label 1.
+
+    A fit without a prior takes N(0, 6.25), a standard deviation of 2.5, for the coefficients of columns that are
+    centred and scaled to standard deviation 1, and for the intercept at the means of the columns.
 
     Examples
     --------
@@ -42,6 +46,11 @@ class LogisticRegression(RegressionModel):
             raise InvalidInputError(f"y has one class only: all {n} labels are {labels[0]:g}; expected both")
         return labels
 
+    @property
+    def default_prior(self) -> Gaussian:
+        """N(0, 6.25) for standardised coefficients."""
+        return standardised_prior(self.X)
+
     def _log_likelihood(self, theta: Array) -> Array:
         return sum_log_expit(self._signed, theta)
 
@@ -50,6 +59,9 @@ class LogisticRegression(RegressionModel):
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(expit(theta @ X.T))
+
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return (rng.random(means.shape) < means).astype(np.float64)
 
 
 def sum_log_expit(A: Array, theta: Array) -> Array:

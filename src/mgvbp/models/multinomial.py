@@ -10,9 +10,12 @@ from scipy.special import log_softmax, softmax
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
+from mgvbp.families.gaussian import Gaussian
 from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.default_prior import VARIANCE, standardisation
 from mgvbp.models.logistic import sum_log
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.predictive import one_of_classes
 from mgvbp.transforms import Real
 
 
@@ -22,6 +25,10 @@ class MultinomialRegression(RegressionModel):
     Class 0 is the reference, ``β_0 = 0``: the coefficients are identified, and with two classes the model is
     `LogisticRegression`. See `RegressionModel` for the arguments. `predictive` gives the probabilities of all
     classes, (S, M, K).
+
+    A fit without a prior takes N(0, 6.25), a standard deviation of 2.5, for the difference of any two classes'
+    coefficients of columns that are centred and scaled to standard deviation 1, and of their intercepts at the means
+    of the columns.
 
     Attributes
     ----------
@@ -46,6 +53,13 @@ class MultinomialRegression(RegressionModel):
     def num_classes(self) -> int:
         """The number of classes K."""
         return int(self.y.max()) + 1
+
+    @property
+    def default_prior(self) -> Gaussian:
+        """N(0, 6.25) for differences of standardised coefficients."""
+        T, _ = standardisation(self.X)
+        precision = np.kron(T.T @ T, contrast_precision(self.num_classes, VARIANCE))
+        return Gaussian(precision=np.asarray(precision, dtype=np.float64))
 
     def _parameters(self) -> Parameters:
         return Parameters(beta=Real(self.X.shape[1], self.num_classes - 1))
@@ -84,10 +98,23 @@ class MultinomialRegression(RegressionModel):
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(softmax(self._scores(theta, X), axis=2))
 
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return one_of_classes(means, rng)
+
     def _scores(self, theta: Array, X: Array) -> Array:
         """``x_iᵀβ_c`` for all classes, (S, n, K); 0 for the reference."""
         scores = X @ theta.reshape(len(theta), X.shape[1], -1)
         return np.concatenate([np.zeros((*scores.shape[:2], 1)), scores], axis=2)
+
+
+def contrast_precision(number: int, variance: float) -> Array:
+    """Inverse of the prior covariance of ``β_c − β_0``, c = 1, ..., K − 1, for one column.
+
+    With independent β_c of variance v/2 each contrast has variance v, and two of them covariance v/2. So the
+    prior does not depend on which class comes first.
+    """
+    others = number - 1
+    return np.asarray(np.linalg.inv(0.5 * variance * (np.eye(others) + np.ones((others, others)))))
 
 
 def sum_log_normaliser(X: Array, beta: Array) -> Array:

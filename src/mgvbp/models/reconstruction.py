@@ -99,6 +99,9 @@ class Reconstruction(RegressionModel):
     def _predictive(self, theta: Array, X: Array) -> Array:
         return regression_function(theta, X, self.squared)
 
+    def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
+        return means + self.sigma * rng.standard_normal(means.shape)
+
 
 def regression_function(beta: Array, X: Array, squared: bool) -> Array:
     """The model's f, (S, d) and (n, d) -> (S, n)."""

@@ -128,6 +128,10 @@ class NetworkLikelihood(Minibatches):
         """The labels, or responses."""
         return np.asarray(self.data[-1])
 
+    def predict(self, theta: Array, X: Any, *, rng: object = None) -> Any:
+        """What the network predicts for new rows over draws (S, d): see its `predict`, which needs no ``rng``."""
+        return self.log_likelihood.predict(theta, X)  # type: ignore[attr-defined]
+
     def pointwise(self, theta: Array) -> Array:
         """The log-likelihood of each row of the data at each draw, (S, N)."""
         values: Array = self.log_likelihood.pointwise(theta, *self.data)  # type: ignore[attr-defined]

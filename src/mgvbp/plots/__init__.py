@@ -13,6 +13,7 @@ from mgvbp.plots.matrix import LARGEST_MATRIX as LARGEST_MATRIX
 from mgvbp.plots.matrix import covariance
 from mgvbp.plots.pairs import corner
 from mgvbp.plots.panels import marginals
+from mgvbp.plots.predictions import predictive
 from mgvbp.plots.race import convergence
 from mgvbp.plots.results import reliability, volatility_band
 
@@ -22,6 +23,7 @@ __all__ = [
     "covariance",
     "lower_bound",
     "marginals",
+    "predictive",
     "reliability",
     "volatility_band",
 ]

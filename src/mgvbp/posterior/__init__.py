@@ -1,8 +1,9 @@
 """What a fit returns, and what can be done with it: marginals, summary, diagnosis, files, ArviZ.
 
 This package may import what describes a distribution (`families`, `problem`, `surfaces`), but nothing that searches
-for one. Begin with `posterior`. `marginal` has the distribution of one parameter on its own scale, `diagnostics` says
-how good the approximation is, and `loading` reads what `Posterior.save` wrote.
+for one. Begin with `posterior`, the record of a fit, which is an `approximation` (the distribution) that can be
+`examined` beside its model. `marginal` has the distribution of one parameter on its own scale, `diagnostics` says how
+good the approximation is, and `loading` reads what `Posterior.save` wrote.
 """
 
 from mgvbp.posterior.diagnostics import Diagnosis

@@ -53,11 +53,11 @@ class Marginal:
     """
 
     def __init__(self, q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> None:
-        values = parameters.constrain(q.mean[None])
-        if not isinstance(name, str) or name not in values:
-            raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(values)}")
+        known = shapes(q, parameters)
+        if not isinstance(name, str) or name not in known:
+            raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(known)}")
         self.name = name
-        self.shape: tuple[int, ...] = np.shape(values[name])[1:]
+        self.shape: tuple[int, ...] = known[name]
         self._q, self._parameters = q, parameters
 
     @property
@@ -264,25 +264,33 @@ class EntryMarginal(Marginal):
         return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
 
 
-def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ...]] | None:
+def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[str, tuple[int, ...]]:
+    """The shape of a value of each parameter; of parameters of our own without transforming anything."""
+    if isinstance(parameters, Parameters):
+        own = parameters.transforms
+        return {name: own[name].shape if name in own else () for name in parameters.names}
+    return {name: np.shape(value)[1:] for name, value in parameters.constrain(q.mean[None]).items()}
+
+
+def found(known: Mapping[str, tuple[int, ...]], name: object) -> tuple[str, tuple[int, ...]] | None:
     """The parameter and the index of the entry that ``name`` refers to; the index is () for a whole parameter.
 
-    ``values`` are arrays (S, *shape) by parameter. The result is None if ``name`` refers to none of them.
+    ``known`` are the shapes of all parameters. The result is None if ``name`` refers to none of them.
 
     Examples
     --------
-    >>> values = {"beta": np.zeros((1, 3)), "alpha[1]": np.zeros(1)}
-    >>> found(values, "beta"), found(values, "alpha[1]"), found(values, "beta[2]"), found(values, "beta[3]")
+    >>> known = {"beta": (3,), "alpha[1]": ()}
+    >>> found(known, "beta"), found(known, "alpha[1]"), found(known, "beta[2]"), found(known, "beta[3]")
     (('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None)
     """
     if not isinstance(name, str):
         return None
-    if name in values:
+    if name in known:
         return name, ()
     whole, bracket, entry = name.partition("[")
-    if not bracket or whole not in values:
+    if not bracket or whole not in known:
         return None
-    shape = np.shape(values[whole])[1:]
+    shape = known[whole]
     numbers = entry.removesuffix("]").split(",")
     index = tuple(int(number) for number in numbers if number.isdecimal())
     inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
@@ -291,7 +299,7 @@ def found(values: Mapping[str, Array], name: object) -> tuple[str, tuple[int, ..
 
 def marginal(q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> Marginal:
     """The distribution of the parameter ``name``, or of the entry with this label, if θ ~ ``q``."""
-    known = found(parameters.constrain(q.mean[None]), name)
+    known = found(shapes(q, parameters), name)
     if known is not None and known[1]:
         return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:

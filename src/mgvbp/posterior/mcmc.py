@@ -11,6 +11,7 @@ import numpy as np
 
 from mgvbp.core.checks import as_key, positive_integer, require_memory, true_or_false
 from mgvbp.core.linalg import Array
+from mgvbp.core.progress import progress as shown_progress
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.posterior.arviz import data_tree
 from mgvbp.posterior.diagnostics import LogDensity
@@ -21,7 +22,7 @@ from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_cha
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from mgvbp.posterior.posterior import Posterior
+    from mgvbp.posterior.examined import Examined
 
 REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
 """What to do about chains that disagree."""
@@ -85,7 +86,7 @@ def target_of(log_density: LogDensity, grad: LogDensity | None) -> Target:
 
 
 def mcmc(
-    posterior: Posterior,
+    posterior: Examined,
     target: Target,
     *,
     draws: int,
@@ -162,7 +163,7 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
     )
 
 
-def exported(posterior: Posterior, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
+def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
     """The draws as ArviZ has them."""
     chains, _, dim = sampled.theta.shape
     theta = sampled.theta.reshape(-1, dim)
@@ -188,15 +189,15 @@ def progress_bar(enabled: bool, total: int) -> Iterator[Callable[[int, int], Non
     if not true_or_false(enabled, "progress"):
         yield lambda draws, evaluations: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    with shown_progress("mcmc", total, columns, "draws, {evaluations:,} evaluations", evaluations=0) as show:
+        yield lambda draws, evaluations: show(completed=draws, evaluations=evaluations)
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("draws, {task.fields[evaluations]:,} evaluations"),
+
+def columns(rich: Any) -> tuple[Any, ...]:
+    """The parts of the bar, of the module ``rich.progress``."""
+    return (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("draws, {task.fields[evaluations]:,} evaluations"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("mcmc", total=total, evaluations=0)
-        yield lambda draws, evaluations: bar.update(task, completed=draws, evaluations=evaluations)

@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from mgvbp.core.checks import as_path, positive_integer
+from mgvbp.core.checks import as_generator, as_path, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
-from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
-from mgvbp.posterior.distance import Distance, from_weights
-from mgvbp.posterior.marginal import Marginal, found, marginal
-from mgvbp.posterior.mcmc import mcmc, target_of
-from mgvbp.posterior.summary import summarise
+from mgvbp.posterior.diagnostics import LogDensity, kept
+from mgvbp.posterior.distance import Distance
+from mgvbp.posterior.examined import Examined
+from mgvbp.posterior.notebook import posterior_html
+from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
-from mgvbp.problem.parameters import Parameters, indexed
+from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
+from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from xarray import DataTree
 
-
-NEW_DRAWS = (100, 1000)
-"""Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 
 
-class Posterior(Gaussian):
+class Posterior(Examined):
     """An approximation of a posterior, a Gaussian or a mixture of them; it can serve as the prior of the next fit.
 
     Of a mixture, ``mean``, ``covariance``, ``std``, ``precision`` and ``factor`` are those of the Gaussian with the
@@ -113,6 +109,8 @@ class Posterior(Gaussian):
         labels: Sequence[str] | None = None,
         log_density: LogDensity | None = None,
         pointwise: Callable[[Array], Array] | None = None,
+        archive: Archive | None = None,
+        model: object = None,
     ) -> None:
         self._set(mean, factor, family)
         self.lower_bound = lower_bound
@@ -135,184 +133,62 @@ class Posterior(Gaussian):
         self._labels = labels
         self._target = log_density
         self._pointwise = pointwise
+        self._archive = kept(archive)
+        self._model = model
 
-    @property
-    def components(self) -> int:
-        """The number of Gaussians: 1 unless the posterior is a mixture."""
-        return 1 if self.mixture is None else self.mixture.components
+    def predict(
+        self, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """What the model predicts, over draws of the posterior: doubt about the parameters and noise together.
 
-    @property
-    def kind(self) -> str:
-        """What the approximation is, in words."""
-        if self.mixture is None:
-            return f"{self.family.name} family"
-        return f"mixture of {self.components} Gaussian{'s' * (self.components > 1)}"
-
-    @property
-    def kl(self) -> float:
-        """Nats from the approximation to the posterior itself, ``log_evidence − lower bound``; 0 if they are the same.
-
-        A fit with ``family="mixture"`` or ``"auto"`` has measured it. For others the first use evaluates the model at
-        fresh draws, half as many as the fit took, between 100 and 1,000. If their weights are so uneven that the
-        distance cannot be known from them, it is nan and there is a warning.
-        """
-        return self._measured.kl
-
-    @property
-    def kl_se(self) -> float:
-        """The standard error of `kl`."""
-        return self._measured.kl_se
-
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of the marginal likelihood, estimated with `kl`; nan if that is not known."""
-        return self._measured.log_evidence
-
-    @property
-    def log_evidence_se(self) -> float:
-        """The standard error of `log_evidence`."""
-        return self._measured.log_evidence_se
-
-    @property
-    def _measured(self) -> Distance:
-        if self._distance is None:
-            if self._target is None:
-                raise InvalidInputError(
-                    "a loaded posterior does not know its model, and its file not its distance: "
-                    "posterior.diagnose(log_density=...) has elbo and log_evidence"
-                )
-            count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
-            self._distance = from_weights(self, self._density(None), count)
-        return self._distance
-
-    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
-        """Draw ``n`` points, (n, d)."""
-        return super().sample(n, rng) if self.mixture is None else self.mixture.sample(n, rng)
-
-    def log_density_at(self, theta: Array) -> Array:
-        return super().log_density_at(theta) if self.mixture is None else self.mixture.log_density_at(theta)
-
-    def grad_log_density_at(self, theta: Array) -> Array:
-        if self.mixture is None:
-            return super().grad_log_density_at(theta)
-        return self.mixture.with_gradient(theta)[1]
-
-    def quantiles(self, levels: Sequence[float]) -> Array:
-        """Quantiles of each entry of the unconstrained θ, (len(levels), d)."""
-        if self.mixture is not None:
-            return self.mixture.quantiles(levels)
-        return np.asarray(self.mean + np.multiply.outer(ndtri(np.asarray(levels)), self.std))
-
-    @property
-    def n_evaluations(self) -> int:
-        """How many log-likelihood evaluations the run made."""
-        return int(self.trace.n_evaluations[-1])
-
-    def __getitem__(self, name: str) -> Marginal:
-        """The distribution of a named parameter, or of the entry with this label, on the constrained scale."""
-        if self._labelled:
-            raise InvalidInputError(
-                f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
-                "constraints: model.parameters.constrain(posterior.sample(n)) has the values"
-            )
-        if self.parameters is None:
-            raise InvalidInputError(
-                f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
-                "mgvbp.models"
-            )
-        return marginal(self.mixture or self, self.parameters, name)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether ``posterior[name]`` exists."""
-        return self.parameters is not None and found(self.named(self.mean[None]), name) is not None
-
-    __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """A label for each entry of θ; the labels are made on first use, as there may be a million."""
-        return tuple(indexed("theta", (self.dim,)) if self._labels is None else self._labels)
-
-    @property
-    def _labelled(self) -> bool:
-        """Whether the entries of θ have labels, while the parameters behind them are not known."""
-        if self.parameters is not None or self._labels is None:
-            return False
-        return self.labels != tuple(indexed("theta", (self.dim,)))
-
-    def draws(self, n: int, rng: int | np.random.Generator | None = None) -> dict[str, Array]:
-        """``n`` draws of every parameter by name on its constrained scale, each (n, *shape).
-
-        They are the transformed rows of ``sample(n, rng)``. If the parameters have no names, these rows themselves
-        are returned as ``theta``.
-        """
-        return self.named(self.sample(n, rng))
-
-    def named(self, theta: Array) -> dict[str, Array]:
-        """Draws of θ (S, d), such as those of `sample` or `resample`, by name on the constrained scale."""
-        return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
-
-    def diagnose(
-        self,
-        num_draws: int = 1000,
-        rng: int | np.random.Generator = 0,
-        log_density: LogDensity | None = None,
-    ) -> Diagnosis:
-        """Evaluate the target on fresh draws to see if the result can be trusted; ``print`` shows a report.
+        It works for every model with a method ``predict(theta, *args, rng=..., **kwargs)`` of draws (S, d): those of
+        `mgvbp.models`, of statsmodels and arch, networks and volatility models, and your own.
 
         Parameters
         ----------
+        *args, **kwargs
+            What the model needs to know: new rows ``X`` of covariates, or ``steps`` of a time series.
         num_draws : int
-            How many evaluations to spend.
+            How many draws of the posterior to take.
         rng : int or numpy.random.Generator
-        log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
-        """
-        others = self.other_optima
-        below = None if others is None else tuple(self.lower_bound - bound for bound in others)
-        family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
-        density = self._density(log_density)
-        return diagnose(self, density, num_draws, rng, self.labels, below, cost, family=family)
 
-    def resample(
-        self,
-        n: int,
-        num_draws: int | None = None,
-        rng: int | np.random.Generator = 0,
-        log_density: LogDensity | None = None,
-    ) -> Array:
-        """``n`` draws of θ, (n, d), corrected by Pareto-smoothed importance weights; `named` gives them by name.
-
-        They are chosen from ``num_draws`` draws of `sample` and are closer to the posterior than these, if k-hat is
-        not above its limit (see `diagnose`). If it is, there is a warning. A draw of large weight can occur several
-        times.
-
-        Parameters
-        ----------
-        n : int
-        num_draws : int, optional
-            How many evaluations to spend; by default ``5 n``, and at least 1000.
-        rng, log_density
-            As for `diagnose`.
+        Returns
+        -------
+        PredictiveDraws, or what else the model returns
+            ``draws`` (S, n), ``mean``, ``std``, ``interval(prob)`` and ``frame``. Networks and volatility models have
+            predictions of their own.
 
         Examples
         --------
         >>> import mgvbp
-        >>> from scipy.stats import multivariate_normal
-        >>> target = multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]])
-        >>> posterior = mgvbp.fit(target.logpdf, dim=2, family="diagonal")
-        >>> posterior.std.round(1), posterior.resample(2000).std(axis=0).round(1)
-        (array([0.8, 0.8]), array([1., 1.]))
+        >>> X = np.column_stack([np.ones(5), np.arange(5.0)])
+        >>> model = mgvbp.models.PoissonRegression(X, [2, 3, 9, 14, 30])
+        >>> posterior = mgvbp.fit(model, mgvbp.Gaussian(variance=5.0, dim=2))
+        >>> prediction = posterior.predict([[1.0, 5.0]])
+        >>> prediction.draws.shape, bool(abs(prediction.mean[0] - 57.0) < 5.0)
+        ((500, 1), True)
         """
-        return resample(self, self._density(log_density), n, num_draws, rng)
+        return self._predicted("predict", args, num_draws, rng, kwargs)
 
-    def _density(self, given: LogDensity | None) -> LogDensity:
-        density = self._target if given is None else given
-        if density is None:
+    def forecast(
+        self, steps: int, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
+    ) -> Any:
+        """The ``steps`` after the data, of a model of a time series with a method ``forecast``; see `predict`."""
+        return self._predicted("forecast", (steps, *args), num_draws, rng, kwargs)
+
+    def _predicted(
+        self, what: str, args: tuple[Any, ...], num_draws: int, rng: int | np.random.Generator, kwargs: Any
+    ) -> Any:
+        method = getattr(self._model, what, None)
+        if not callable(method):
             raise InvalidInputError(
-                "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
+                "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
+                if self._model is None
+                else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): give it one"
             )
-        return density
+        generator = as_generator(rng)
+        theta = self.sample(positive_integer(num_draws, "num_draws"), generator)
+        return method(theta, *args, rng=generator, **kwargs)
 
     def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
         """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
@@ -334,88 +210,6 @@ class Posterior(Gaussian):
             labels=None if self.parameters is None and not self._labelled else self.labels,
             stats=stats,
             pointwise=self._pointwise,
-        )
-
-    def mcmc(
-        self,
-        draws: int = 1000,
-        chains: int = 4,
-        rng: int | np.random.Generator = 0,
-        *,
-        max_evaluations: int | None = None,
-        n_jobs: int | None = None,
-        timeout: float | None = None,
-        progress: bool = False,
-        log_density: LogDensity | None = None,
-        grad: LogDensity | None = None,
-    ) -> DataTree:
-        """Draws of the posterior itself, by Markov chains that start at the fit and know its shape.
-
-        With gradients the chains are those of NUTS, without them of elliptical slice sampling, both in the frame of
-        the fit and mixed with independent proposals of the fit's, later of the chains' own, shape. So there is
-        nothing to tune. At least 20 walkers go in lockstep, and a chain of the result is made of several of them. Their
-        warm-up is 50 transitions each, which are not kept. Then draws are kept, one a transition if that gives
-        effective sizes of a quarter of the draws (a tenth in the tails) and an R-hat of at most 1.01. If it does not,
-        the number of transitions from draw to draw is doubled, up to 32 (``thinning``).
-
-        Parameters
-        ----------
-        draws, chains : int
-            So many draws in each of so many chains.
-        rng : int or numpy.random.Generator
-        max_evaluations : int, optional
-            At most so many evaluations of the log density, with its gradient if it has one.
-        n_jobs, timeout
-            As for `fit`; a draw whose evaluation fails is rejected, and counted.
-        progress : bool
-            Show a bar.
-        log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
-            It is evaluated in this process. It must give the same value again; a noisy one (``fit(noise=)``) is an
-            error.
-        grad : callable, optional
-            The gradient of ``log_density``, (S, d) -> (S, d).
-
-        Returns
-        -------
-        xarray.DataTree
-            As ArviZ has it. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
-            ``unconstrained_posterior`` and ``log_likelihood`` are as in `to_arviz`. ``sample_stats`` has ``lp``, the
-            log density at θ, ``acceptance_rate`` and, of NUTS, ``diverging``. The attributes of the tree and of
-            ``posterior`` are ``sampler``, the worst ``rhat``, ``ess_bulk`` and ``ess_tail`` over the entries of θ,
-            ``n_evaluations``, ``thinning`` and, of NUTS, ``divergences`` and ``step_size``.
-
-        Warns
-        -----
-        ConvergenceWarning
-            R-hat is above 1.01 (more for chains of less than 200 draws, by their noise), transitions diverged, or the
-            run was ended by ``max_evaluations`` or control-C: there are then fewer draws.
-        NonFiniteWarning
-            The log density was not a number at some proposals, which were rejected.
-
-        Examples
-        --------
-        The logarithm of an exponential variable is skewed; its standard deviation is π/√6, that is 1.28:
-
-        >>> import mgvbp
-        >>> posterior = mgvbp.fit(lambda theta: (theta - np.exp(theta)).sum(axis=1), dim=1)
-        >>> tree = posterior.mcmc()
-        >>> theta = tree["posterior"]["theta"]
-        >>> theta.shape, tree.attrs["rhat"] <= 1.01
-        ((4, 1000, 1), True)
-        >>> posterior.std.round(1), bool(abs(theta.std() - 1.28) < 0.15)
-        (array([1.]), True)
-        """
-        return mcmc(
-            self,
-            target_of(self._density(log_density), grad),
-            draws=draws,
-            chains=chains,
-            rng=rng,
-            max_evaluations=max_evaluations,
-            n_jobs=n_jobs,
-            timeout=timeout,
-            progress=progress,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -448,15 +242,44 @@ class Posterior(Gaussian):
             arrays |= {f"mixture_{name}": getattr(self.mixture, name) for name in MIXTURE}
         write_archive(as_path(path), "posterior", meta, arrays)
 
-    def summary(self) -> str:
+    def summary(self) -> Summary:
         """A table of means, standard deviations and central 95% intervals, under a heading on the run.
 
-        Named parameters appear on their constrained scale; see `Marginal` for how they are computed.
+        ``print`` shows its text, a notebook a table with pictures, and its ``frame`` is that of `to_frame`. Named
+        parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
         scale = "entries of θ, on the unconstrained scale" if self._labelled else ""
-        return summarise(self, scale if self.parameters is None else "parameters on their constrained scale")
+        return Summary.of(self, scale if self.parameters is None else "parameters on their constrained scale")
+
+    def to_frame(self) -> DataFrame:
+        """The table of `summary` as a pandas DataFrame: a row for each number, its label as the index.
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> posterior = mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), labels=["drift", "noise"])
+        >>> posterior.to_frame().abs().round(2)  # doctest: +NORMALIZE_WHITESPACE
+                   mean   sd  2.5%  97.5%
+        parameter
+        drift       0.0  1.0  1.96   1.96
+        noise       0.0  1.0  1.96   1.96
+        """
+        return frame(self)
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return posterior_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
-        return {**self.__dict__, "parameters": parameters, "_target": None, "_pointwise": None}
+        return {
+            **self.__dict__,
+            "parameters": parameters,
+            "_target": None,
+            "_pointwise": None,
+            "_archive": None,
+            "_model": None,
+        }

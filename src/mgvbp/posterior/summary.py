@@ -1,19 +1,93 @@
-"""A posterior in a few lines: what was run, how it ended, and a table of the parameters."""
+"""A posterior in a few lines or in one: what was run, how it ended, and a table of the parameters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mgvbp.core.linalg import Array
-from mgvbp.problem.parameters import indexed
+from mgvbp.errors import MissingDependencyError
+from mgvbp.problem.parameters import Parameters, indexed
+from mgvbp.transforms import Real
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from mgvbp.posterior.posterior import Posterior
+
+COLUMNS = ("mean", "sd", "2.5%", "97.5%")
+"""Of the table."""
 
 MOST_ROWS = 1000
 """Most rows of a summary; of a longer table the first and the last rows are shown."""
+
+
+class Summary(str):
+    """The text of `Posterior.summary`, which ``print`` shows; a notebook shows a table with pictures.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The table: what `Posterior.to_frame` returns.
+
+    Examples
+    --------
+    >>> import mgvbp
+    >>> summary = mgvbp.fit(lambda theta: -0.5 * (theta**2).sum(axis=1), labels=["a", "b"]).summary()
+    >>> summary.frame.round(2).loc["a", "sd"]
+    np.float64(1.0)
+    """
+
+    _posterior: Posterior
+
+    @classmethod
+    def of(cls, posterior: Posterior, scale: str) -> Summary:
+        """The summary of ``posterior``, with a line about the ``scale`` of the values, unless it is empty."""
+        self = cls(summarise(posterior, scale))
+        self._posterior = posterior
+        return self
+
+    @property
+    def frame(self) -> DataFrame:
+        """The table as a pandas DataFrame."""
+        return frame(self._posterior)
+
+    def _repr_html_(self) -> str:
+        return self._posterior._repr_html_()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)  # in a file it is the text
+
+
+def frame(posterior: Posterior) -> DataFrame:
+    """The table as a pandas DataFrame, one row for each number."""
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise MissingDependencyError("a DataFrame needs the package pandas: pip install pandas") from None
+    rows = table_rows(posterior)
+    index = pandas.Index(list(rows), name="parameter")
+    return pandas.DataFrame(np.stack(list(rows.values())), index=index, columns=list(COLUMNS))
+
+
+def one_line(posterior: Posterior) -> str:
+    """The method, the dimension, how the run ended, and what is known of the result."""
+    p = posterior
+    parts = [
+        p.method,
+        p.kind,
+        f"d = {p.dim}",
+        "converged" if p.converged else "NOT converged",
+        *([f"gap {p.gap:.2g} nats"] if p.gap is not None and np.isfinite(p.gap) else []),
+        f"lower bound {p.lower_bound:.4f}",
+    ]
+    return f"{type(p).__name__}({', '.join(parts)})"
 
 
 def summarise(posterior: Posterior, scale: str) -> str:
@@ -26,7 +100,7 @@ def summarise(posterior: Posterior, scale: str) -> str:
     table = [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows]
     if more:
         table.insert(half, f"... {more:,} more ...")
-    columns = f"{'parameter':<{width}}{'mean':>12}{'sd':>12}{'2.5%':>12}{'97.5%':>12}"
+    columns = f"{'parameter':<{width}}" + "".join(f"{column:>12}" for column in COLUMNS)
     return "\n".join([*heading(posterior), *([scale] if scale else []), "", columns, *table])
 
 
@@ -73,15 +147,35 @@ def checked(posterior: Posterior) -> list[str]:
 
 def table_rows(posterior: Posterior) -> dict[str, Array]:
     """Mean, standard deviation and the ends of the central 95% interval of each number shown."""
-    if posterior.parameters is None:
-        columns = np.stack([posterior.mean, posterior.std, *posterior.quantiles([0.025, 0.975])], axis=-1)
+    levels = [0.025, 0.975]
+    if plain(posterior):
+        columns = np.stack([posterior.mean, posterior.std, *posterior.quantiles(levels)], axis=-1)
         return dict(zip(posterior.labels, columns, strict=True))
+    assert posterior.parameters is not None
     rows: dict[str, Array] = {}
     for name in posterior.parameters.names:
         entry = posterior[name]
-        columns = np.stack([entry.mean, entry.std, *entry.quantile([0.025, 0.975])], axis=-1)
+        columns = np.stack([entry.mean, entry.std, *entry.quantile(levels)], axis=-1)
         rows |= zip(indexed(name, entry.shape), columns.reshape(-1, 4), strict=True)
     return rows
+
+
+def table_quantiles(posterior: Posterior, levels: ArrayLike) -> Array:
+    """Quantiles of each number of `table_rows`, (len(levels), numbers)."""
+    p = np.asarray(levels)
+    if plain(posterior):
+        return posterior.quantiles(p.tolist())
+    assert posterior.parameters is not None
+    names: Sequence[str] = posterior.parameters.names
+    return np.concatenate([np.reshape(posterior[name].quantile(p), (len(p), -1)) for name in names], axis=1)
+
+
+def plain(posterior: Posterior) -> bool:
+    """Whether the numbers shown are the entries of θ: there are no names, or names without constraints."""
+    parameters = posterior.parameters
+    if not isinstance(parameters, Parameters):
+        return parameters is None
+    return not parameters.shared and all(isinstance(t, Real) for t in parameters.transforms.values())
 
 
 def _error(kind: str, value: float | None) -> str:

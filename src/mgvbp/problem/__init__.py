@@ -9,6 +9,7 @@ from mgvbp.problem.minibatch import Minibatches
 from mgvbp.problem.model import Model
 from mgvbp.problem.parameters import Key as Key
 from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.predictive import PredictiveDraws
 from mgvbp.problem.problem import (
     LogLikelihood,
     NamedParameters,
@@ -26,6 +27,7 @@ __all__ = [
     "Model",
     "NamedParameters",
     "Parameters",
+    "PredictiveDraws",
     "Prior",
     "Problem",
     "ShardedLikelihood",

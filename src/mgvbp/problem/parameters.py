@@ -15,7 +15,7 @@ from mgvbp.core.checks import as_floats, as_name, one_of, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.problem.priors import ConstrainedPrior, require_support
-from mgvbp.transforms import TRANSFORMS, Transform
+from mgvbp.transforms import TRANSFORMS, Real, Transform
 
 Key = str | tuple[str, ...]
 
@@ -249,6 +249,17 @@ class Parameters:
         if all(isinstance(key, str) and key.isidentifier() for key, _ in self._items):
             return f"Parameters({', '.join(f'{key}={t!r}' for key, t in self._items)})"
         return f"Parameters({dict(self._items)!r})"
+
+
+def real(labels: Iterable[str]) -> Parameters:
+    """Parameters without constraints, one for each entry of θ, under these ``labels`` of a user."""
+    names = [] if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
+    texts = [name for name in names if isinstance(name, str)]
+    if not names or len(texts) < len(names) or len(set(texts)) < len(names):
+        raise InvalidInputError(
+            f"labels must be a list of different strings, one for each entry of θ; got {shown(labels)}"
+        )
+    return Parameters({name: Real() for name in texts})
 
 
 def names_in(key: Key) -> tuple[str, ...]:

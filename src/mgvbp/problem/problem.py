@@ -72,18 +72,21 @@ class Problem:
         (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
-        None becomes the attribute ``flat_prior`` of the log-likelihood, if it has one: see `Model`.
+        None becomes the attribute ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` and
+        `from_statsmodels` have, or its ``flat_prior``: see `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool
     grad : callable, optional
         The gradient of ``log_likelihood``: (S, d) -> (S, d); with ``vectorized=False`` (d,) -> (d,). Not needed
         where the log-likelihood has a method ``value_and_grad``: (S, d) -> (S,), (S, d).
+    labelled : NamedParameters, optional
+        Names of the entries of θ, where neither the log-likelihood nor the prior has any.
 
     Attributes
     ----------
     parameters : NamedParameters or None
-        The attribute ``parameters`` of the log-likelihood or of the prior, if one of them has it.
+        The attribute ``parameters`` of the log-likelihood or of the prior, if one of them has it, or ``labelled``.
     num_batches : int
         Iterations until all data were seen once; more than 1 for minibatches.
 
@@ -99,6 +102,7 @@ class Problem:
     dim: int = 0
     vectorized: bool = True
     grad: Callable[[Array], Any] | None = None
+    labelled: NamedParameters | None = None
     parameters: NamedParameters | None = field(init=False, default=None)
     num_batches: int = field(init=False, default=1)
 
@@ -118,8 +122,14 @@ class Problem:
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
             raise InvalidInputError("the model has its own prior, which would count twice: leave prior out")
         if self.prior is None:
-            object.__setattr__(self, "prior", getattr(self.log_likelihood, "flat_prior", None))
-        object.__setattr__(self, "parameters", agreed_parameters(self.log_likelihood, self.prior))
+            given = (getattr(self.log_likelihood, name, None) for name in ("default_prior", "flat_prior"))
+            object.__setattr__(self, "prior", next((prior for prior in given if prior is not None), None))
+        agreed = agreed_parameters(self.log_likelihood, self.prior)
+        if agreed is not None and self.labelled is not None and agreed.labels != self.labelled.labels:
+            raise InvalidInputError(
+                f"the parameters have names, {shown(agreed.labels)}, and labels= gives others: leave labels= out"
+            )
+        object.__setattr__(self, "parameters", self.labelled if agreed is None else agreed)
         object.__setattr__(self, "dim", checked_dim(self.prior, self.dim, self.parameters))
 
     @property
@@ -204,7 +214,9 @@ class Problem:
     @property
     def _wrapping(self) -> str:
         """What to try where the parameters have names of which the function may be one, but does not know it."""
-        if self.parameters is None or hasattr(self.log_likelihood, "parameters"):
+        if self.parameters is None or self.parameters is self.labelled:
+            return ""
+        if hasattr(self.log_likelihood, "parameters"):
             return ""
         return f"; if it is a function of {', '.join(self.parameters.names)}, wrap it: mgvbp.Model(f, parameters)"
 

@@ -179,7 +179,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     start, needs = optimizer.gaussian, optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, limits)
     if _grows(outcome, start):
-        warn_user(f"not converged: {GROWS}", ConvergenceWarning)
+        warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif resumption := execution.resumption(outcome):
         warn_user(f"not converged, {outcome.ending.sentence}: {resumption}", ConvergenceWarning)
     name = type(method).__name__
@@ -224,12 +224,12 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     outcome, failures = execution.run(problem, search, needs, Certificate(search), limits)
     found, sentence = search.best, outcome.ending.sentence
     if _grows(outcome, start):
-        warn_user(f"not converged, {sentence}: {GROWS}", ConvergenceWarning)
+        warn_user(f"not converged, {sentence}: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         refuted = outcome.ending.outcome in REFUTED
         remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
-        message = f"not converged, {sentence}: {'; '.join(remarks)}"
+        message = f"not converged, {sentence}: {'; '.join(remarks)}{better_way(problem)}"
         warn_user(message, ConvergenceWarning)
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     several = isinstance(found.q, GaussianMixture)
@@ -247,6 +247,18 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         other_optima=() if several and starts.other_optima else starts.other_optima,
         checks=found.checks,
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
+        archive=starts.best.archive,
+    )
+
+
+def better_way(problem: Problem) -> str:
+    """What to try where the function is a method of another package's model, whose constraints it does not know."""
+    package = type(getattr(problem.log_likelihood, "__self__", None)).__module__.partition(".")[0]
+    if package not in ("statsmodels", "arch"):
+        return ""
+    return (
+        f"; the function is that of a model of {package}: fit mgvbp.from_{package}(model), which knows its constraints "
+        "and where to start"
     )
 
 
@@ -281,7 +293,8 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
                 if late
                 else "they were met on the way, and hardly matter"
             )
-            + (f"; of these, after two attempts each, {failures}" if failures.total else ""),
+            + (f"; of these, after two attempts each, {failures}" if failures.total else "")
+            + better_way(problem),
             NonFiniteWarning,
         )
 
@@ -300,5 +313,6 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
         parameters=problem.parameters,
         log_density=Density(problem),
         pointwise=getattr(problem.log_likelihood, "pointwise", None),
+        model=problem.log_likelihood,
         **found,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields
 from os import PathLike
@@ -23,6 +23,7 @@ from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
+from mgvbp.problem.parameters import real
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
 from mgvbp.run.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Execution, Settings, conduct
@@ -34,6 +35,7 @@ def fit(
     prior: Prior | None = None,
     *,
     dim: int | None = None,
+    labels: Sequence[str] | None = None,
     method: str | Method | Auto = "auto",
     family: str | Family | Mixture = "full",
     estimator: str | Estimator = "auto",
@@ -64,13 +66,17 @@ def fit(
     log_likelihood : callable
         (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
-        one of the parameters on their own scale. If it has an attribute ``parameters``, as a `Model` and all of
+        one of the parameters on their own scale. (The regressions of `mgvbp.models` have a default prior; ``fit`` of a
+        function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and all of
         `mgvbp.models` have, the posterior gives each parameter by its name.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).
     dim : int, optional
         The number of parameters; needed only if neither their names, the prior nor ``initial_mean`` shows it.
+    labels : sequence of str, optional
+        A name for each entry of θ, if the function is one of θ itself: ``posterior["name"]`` is then the marginal of
+        that entry, and tables, draws and files have the names. A `Model` has its own.
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; an object such as ``MGVBP(step_size=..., ...)`` sets others.
@@ -87,9 +93,10 @@ def fit(
     num_draws : int, optional
         Draws per iteration of the named methods.
     initial_mean : array_like of shape (d,), optional
-        Where to start; by default the prior's mean, or 0.
+        Where to start; by default the prior's mean, or 0. A model that knows better, as those of `from_statsmodels`
+        do, has a Gaussian as its attribute ``start``.
     initial_variance : float, or array_like of shape (d,) or (d, d), optional
-        The variance to start with; 1 by default.
+        The variance to start with; 1 by default, or that of a model's default prior.
     max_iterations : int, optional
         Iterations after which to stop.
     max_evaluations : int, optional
@@ -163,7 +170,7 @@ def fit(
         raise InvalidInputError(
             "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
         )
-    named = agreed_parameters(log_likelihood, prior) is not None
+    named = labels is not None or agreed_parameters(log_likelihood, prior) is not None
     if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
     dim = 0 if dim is None else positive_integer(dim, "dim")
@@ -173,7 +180,12 @@ def fit(
             "family='mixture' and 'auto' go with method='auto' (and tol= instead of Auto(tol))"
         )
     prior = _as_prior(prior)
-    problem = posed(log_likelihood, prior, dim, vectorized, grad)
+    problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
+    begin = getattr(log_likelihood, "start", None)
+    if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
+        initial_mean, initial_variance = begin.mean, begin.covariance
+    elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
+        initial_variance = problem.prior.covariance  # a model's own prior knows the units of its data
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
             raise InvalidInputError(
@@ -204,7 +216,7 @@ def fit(
     )
     recorder = None
     if checkpoint is not None:
-        recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized))
+        recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized, labels))
     execution = Execution(n_jobs, timeout, progress, callback, recorder)
     # with a timeout the function may hang, so it is not called here
     if problem.grad is not None and timeout is None:
@@ -268,7 +280,8 @@ def resume(
     saved, prior = read_checkpoint(as_path(path)), _as_prior(prior)
     try:
         stored = dict(saved.settings)
-        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values")
+        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
+        stored.setdefault("labels", None)  # files of version 0.1 have none
         known = {name: stored.pop(name) for name in names}
         settings = Settings(**stored)
     except (KeyError, TypeError) as error:
@@ -284,7 +297,9 @@ def resume(
     if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
-    problem = posed(log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad)
+    problem = posed(
+        log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
+    )
     if known["gradient"] != problem.has_gradient:
         if known["gradient"]:
             raise InvalidInputError(
@@ -338,6 +353,7 @@ def posed(
     dim: int,
     vectorized: bool,
     grad: Callable[[Array], Any] | str | None,
+    labels: Sequence[str] | None = None,
 ) -> Problem:
     """The problem of `fit`; ``grad="jax"`` makes a function of JAX, which always takes all draws at once."""
     if isinstance(grad, str):
@@ -347,10 +363,16 @@ def posed(
         log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
     if getattr(log_likelihood, "vectorized", False) is True:
         vectorized = True
-    return Problem(log_likelihood, prior, dim, vectorized, grad)
+    return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))
 
 
-def recorded(problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool) -> dict[str, Any]:
+def recorded(
+    problem: Problem,
+    prior: Prior | None,
+    settings: Settings,
+    vectorized: bool,
+    labels: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
     gaussian = isinstance(prior, Gaussian)
     return {
@@ -361,6 +383,7 @@ def recorded(problem: Problem, prior: Prior | None, settings: Settings, vectoriz
         "prior": prior if gaussian else None,
         "other_prior": "" if gaussian or prior is None else type(prior).__name__,
         "prior_values": prior_values(problem, settings),
+        "labels": None if labels is None else list(labels),
         **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
     }
 

@@ -1,11 +1,13 @@
-"""A progress bar on the terminal, for long fits."""
+"""How far a long fit is, on the terminal or in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from mgvbp.core.checks import true_or_false
+from mgvbp.core.progress import progress
 
 Reporter = Callable[[int, float, int], None]
 """Called with the iteration, the smoothed lower bound and the number of evaluations."""
@@ -17,20 +19,19 @@ def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
     if not true_or_false(enabled, "progress"):
         yield lambda iteration, lower_bound, evaluations: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    line = "iterations, lower bound {bound:.3f}, {evaluations:,} evaluations"
+    with progress("fit", total, columns, line, bound=float("-inf"), evaluations=0) as show:
+        yield lambda iteration, lower_bound, evaluations: show(
+            completed=iteration, bound=lower_bound, evaluations=evaluations
+        )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("lower bound {task.fields[bound]:.3f}, {task.fields[evaluations]:,} evaluations"),
+
+def columns(rich: Any) -> tuple[Any, ...]:
+    """The parts of the bar, of the module ``rich.progress``."""
+    return (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("lower bound {task.fields[bound]:.3f}, {task.fields[evaluations]:,} evaluations"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("fit", total=total, bound=float("-inf"), evaluations=0)
-
-        def report(iteration: int, lower_bound: float, evaluations: int) -> None:
-            bar.update(task, completed=iteration, bound=lower_bound, evaluations=evaluations)
-
-        yield report

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +24,14 @@ import numpy as np
 from mgvbp.core import Array
 from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError
 from mgvbp.families import LOG_2PI, Family, Gaussian
-from mgvbp.models import RegressionModel
+from mgvbp.models import BLOCK, RegressionModel
 from mgvbp.posterior import TRACE_DTYPES, Posterior, Trace
+from mgvbp.problem import Parameters
 
 SHORTEST = 2.0**-20
 """The shortest step that is tried. If it does not raise the bound, double precision shows no further rise."""
+SHORT = 2.0**-3
+"""Where the bound changes by less than the errors of expectations, no shorter step than this is tried."""
 
 
 class Expectations(NamedTuple):
@@ -38,35 +43,60 @@ class Expectations(NamedTuple):
 
 
 class ExpectedLikelihood(ABC):
-    """A model whose expectations under a Gaussian are known."""
+    """A model whose expectations under a Gaussian are known, each row counting as often as its weight says.
 
-    model: RegressionModel
+    Parameters
+    ----------
+    model : RegressionModel
+    weights : ndarray of shape (N,), optional
+        Of the rows, positive; 1 by default.
+    """
+
     error: float = 0.0
     """The error of expected values in nats: smaller changes of the bound mean nothing."""
+
+    def __init__(self, model: RegressionModel, weights: Array | None = None) -> None:
+        self.model = model
+        self.weights = np.ones(len(model.y)) if weights is None else weights
+
+    @property
+    def y(self) -> Array:
+        """The responses: what ArviZ calls observed data."""
+        return self.model.y
 
     @abstractmethod
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
         """Those of the log-likelihood under N(mean, covariance); a covariance of 0 gives the plain derivatives."""
 
-    def start(self) -> tuple[Array, Array]:
+    def start(self, prior: Gaussian) -> tuple[Array, Array]:
         """A mean to start from, and an information matrix there that is not negative."""
-        zero = np.zeros(self.model.parameters.dim)
+        zero = np.zeros(prior.dim)
         return zero, self.expectations(zero, np.zeros((len(zero), len(zero)))).curvature
 
     def __call__(self, theta: Array) -> Array:
         """The log-likelihood, (S, d) -> (S,)."""
-        return self.model(theta)
+        if (self.weights == 1.0).all():
+            return self.model(theta)
+        step = max(1, BLOCK // len(self.weights))
+        parts = [self.model.pointwise(theta[i : i + step]) @ self.weights for i in range(0, len(theta), step)]
+        return np.concatenate(parts)
+
+    def pointwise(self, theta: Array) -> Array:
+        """The weighted log-likelihood of each row, (S, d) -> (S, N)."""
+        return np.asarray(self.model.pointwise(theta) * self.weights)
 
 
-class Iterate(NamedTuple):
-    """A Gaussian, its lower bound, the expectations of h under it, and the step that led to it."""
+@dataclass(frozen=True)
+class Iterate:
+    """A Gaussian, its lower bound, the expectations of h under it, the step that led to it and the next to be tried."""
 
     q: Gaussian
     bound: float
     h: Expectations
     step: float
+    following_step: float = 1.0
 
-    @property
+    @cached_property
     def direction(self) -> Array:
         """Where the mean should go: by Newton's formula, whatever the family."""
         try:
@@ -74,7 +104,7 @@ class Iterate(NamedTuple):
         except NotPositiveDefiniteError:
             return self.q.covariance @ self.h.gradient
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """Nats to the optimum, to second order: what the mean can gain, and ``‖G‖²`` for the precision."""
         family, L = self.q.family, self.q.factor
@@ -83,12 +113,24 @@ class Iterate(NamedTuple):
 
 
 def fit_exact(
-    likelihood: ExpectedLikelihood, prior: Gaussian, *, family: Family, tol: float, max_iter: int
+    likelihood: ExpectedLikelihood,
+    prior: Gaussian,
+    *,
+    family: Family,
+    tol: float,
+    max_iter: int,
+    parameters: Parameters | None = None,
+    start: Gaussian | None = None,
 ) -> Posterior:
-    """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats."""
-    mean, information = likelihood.start()
-    factor = family.factor(precision=information + prior.precision)
-    path = [iterate(likelihood, prior, Gaussian.from_factor(mean, factor, family), 1.0)]
+    """The Gaussian of ``family`` with the largest lower bound, up to ``tol`` nats.
+
+    The ``parameters`` are the names that the posterior has, those of the model by default. The search begins at
+    ``start``, a Gaussian of the family, or where the likelihood says.
+    """
+    if start is None:
+        mean, information = likelihood.start(prior)
+        start = Gaussian.from_factor(mean, family.factor(precision=information + prior.precision), family)
+    path = [iterate(likelihood, prior, start, 1.0)]
     while path[-1].gap > tol and len(path) <= max_iter:
         following = ascended(likelihood, prior, path[-1])
         if following is None:
@@ -117,16 +159,20 @@ def fit_exact(
         method="newton",
         estimator="exact",
         gap=gap,
-        gap_se=None if likelihood.error else 0.0,  # the error of Sobol points is not known
-        parameters=likelihood.model.parameters,
+        gap_se=None if likelihood.error else 0.0,  # the error of quadratures is not estimated
+        parameters=likelihood.model.parameters if parameters is None else parameters,
         log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
-        pointwise=likelihood.model.pointwise,
+        pointwise=likelihood.pointwise,
     )
 
 
 def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> Iterate | None:
-    """The next iterate, whose bound is larger; None if there is none in this direction."""
-    family, precision, direction, gap, step = at.q.family, at.q.precision, at.direction, at.gap, 1.0
+    """The next iterate, whose bound is larger; None if there is none in this direction.
+
+    The first step that is tried is twice the last one, or the last one itself if twice was too long; 1 at most.
+    """
+    family, precision, direction, gap = at.q.family, at.q.precision, at.direction, at.gap
+    first = step = at.following_step
     while step > SHORTEST:
         target = (1.0 - step) * precision + step * at.h.curvature
         try:
@@ -136,8 +182,11 @@ def ascended(likelihood: ExpectedLikelihood, prior: Gaussian, at: Iterate) -> It
             continue
         following = iterate(likelihood, prior, q, step)
         gain = following.bound - at.bound
-        if (following.gap < gap) if abs(gain) < likelihood.error else (gain > 0.0):
-            return following
+        unclear = abs(gain) < likelihood.error
+        if (following.gap < gap) if unclear else (gain > 0.0):
+            return replace(following, following_step=min(1.0, 2.0 * step) if step == first else step)
+        if unclear and step <= SHORT:
+            return None
         step *= 0.5
     return None
 

@@ -99,6 +99,8 @@ class SoftmaxMoments:
     ----------
     mean : ndarray of shape (M, K − 1)
     covariance : ndarray of shape (M, K − 1, K − 1)
+    num_points : int
+        Sobol points.
 
     Attributes
     ----------
@@ -112,9 +114,9 @@ class SoftmaxMoments:
     array([[0.25, 0.25, 0.5 ]])
     """
 
-    def __init__(self, mean: Array, covariance: Array) -> None:
+    def __init__(self, mean: Array, covariance: Array, num_points: int = NUM_POINTS) -> None:
         M, others = mean.shape
-        points = normal_points(others)
+        points = normal_points(others, num_points) if covariance.any() else np.zeros((1, others))
         self.log_normaliser = np.empty(M)
         self.p = np.empty((M, others + 1))
         self.weight = np.empty((M, others, others))
@@ -122,27 +124,31 @@ class SoftmaxMoments:
             # the symmetric root is continuous: equal rows get equal values, whatever rows are beside them
             variances, axes = np.linalg.eigh(covariance[rows])
             root = (axes * np.sqrt(np.maximum(variances, 0.0))[:, None, :]) @ axes.mT
-            scores = np.zeros((len(root), len(points), others + 1))
-            scores[..., 1:] = mean[rows, None] + points @ root
-            top = scores.max(axis=2, keepdims=True)
-            p = np.exp(scores - top)
-            total = p.sum(axis=2, keepdims=True)
-            p /= total
-            self.log_normaliser[rows] = (top + np.log(total)).mean(axis=(1, 2))
-            self.p[rows] = p.mean(axis=1)
-            q = p[..., 1:]
-            self.weight[rows] = q.mT @ q / -len(points)
+            p = (
+                root @ points.T
+            )  # the scores of the other classes, (n, K − 1, points): sums run over long vectors
+            p += mean[rows, :, None]
+            top = np.maximum(p.max(axis=1), 0.0)
+            p -= top[:, None]
+            np.exp(p, out=p)
+            first = np.exp(-top)
+            total = p.sum(axis=1) + first
+            p /= total[:, None]
+            self.log_normaliser[rows] = (top + np.log(total)).mean(axis=1)
+            self.p[rows, 0] = (first / total).mean(axis=1)
+            self.p[rows, 1:] = p.mean(axis=2)
+            self.weight[rows] = p @ p.mT / -len(points)
         diagonal = np.arange(others)
         self.weight[:, diagonal, diagonal] += self.p[:, 1:]
 
 
 @cache
-def normal_points(dim: int) -> Array:
-    """Sobol points and their negatives, (`NUM_POINTS`, dim), always the same; cubics are integrated exactly.
+def normal_points(dim: int, number: int) -> Array:
+    """Sobol points and their negatives, (number, dim), always the same; cubics are integrated exactly.
 
     Odd moments cancel, and the points are stretched to have the covariance of the standard normal distribution.
     """
-    points = sobol(np.random.default_rng(0), NUM_POINTS // 2, dim)
+    points = sobol(np.random.default_rng(0), number // 2, dim)
     L = np.linalg.cholesky(points.T @ points / len(points))
     points = np.linalg.solve(L, points.T).T
     return np.concatenate([points, -points])

@@ -9,12 +9,11 @@ from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
 from mgvbp.families import LOG_2PI, Gaussian
-from mgvbp.models import LinearRegression
+from mgvbp.models import LOG_NOISE_VARIANCE, LinearRegression
 from mgvbp.sklearn.base import BayesianRegression, Scaling
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood
+from mgvbp.transforms import Positive
 
-LOG_NOISE_VARIANCE = 1.0
-"""The prior variance of log σ, for y scaled to unit standard deviation: σ is between 1/7 and 7 with 95%."""
 NOISE_FLOOR = 1e-4
 """Residuals below this share of y's standard deviation count as rounding, so that an exact fit has a posterior."""
 
@@ -31,6 +30,7 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     ----------
     prior_variance : float
         6.25 by default, which is vague: on scaled data, a feature that explains y alone has the coefficient 1.
+        ``"evidence"`` takes the number with the largest lower bound of the log evidence (``prior_variance_``).
     fit_intercept : bool
         If False, data are not centred and are scaled by their root mean squares.
     family : {"full", "diagonal"} or BlockDiagonal
@@ -44,11 +44,15 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     ----------
     coef_ : ndarray of shape (n_features,)
         Posterior means in the units of X and y.
+    coef_sd_ : ndarray of shape (n_features,)
+        Their posterior standard deviations.
     intercept_ : float
     posterior_ : Posterior
-        Of θ, for the scaled data.
+        Of θ, for the scaled data, under the names of the features.
     lower_bound_ : float
         Lower bound of the log evidence of the scaled y.
+    prior_variance_ : float
+        The prior variance that was used.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -65,20 +69,27 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     """
 
     coef_: Array
+    coef_sd_: Array
     intercept_: float
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features X (N, n_features) and responses y (N,)."""
-        design, response = self._checked(X, y, y_numeric=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features X (N, n_features) and responses y (N,).
+
+        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
+        """
+        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
         response = response.astype(np.float64)
-        self._response = Scaling.of(response, centre=self.fit_intercept)
-        scaled = self._response(response)
+        self._response = Scaling.of(response, weights, centre=self.fit_intercept)
         columns = design.shape[1]
-        variances = np.append(np.full(columns, float(self.prior_variance)), LOG_NOISE_VARIANCE)
-        likelihood = NormalErrors(LinearRegression(design, scaled), float(self.prior_variance))
-        posterior = self._fit_posterior(likelihood, Gaussian(variance=variances))
+        posterior = self._fit_posterior(
+            NormalErrors(LinearRegression(design, self._response(response)), weights),
+            lambda v: Gaussian(variance=np.append(np.full(columns, v), LOG_NOISE_VARIANCE)),
+            self._columns(),
+            {"sigma": Positive()},
+        )
         slopes, intercept = self._split(posterior.mean[:-1])
         self.coef_ = slopes * self._response.scale
+        self.coef_sd_ = self._slope_sd() * self._response.scale
         self.intercept_ = float(self._response.location + intercept * self._response.scale)
         return self
 
@@ -100,24 +111,25 @@ class NormalErrors(ExpectedLikelihood):
     ``w = E[exp(−2ψ)]``, ``E[exp(−2ψ) f(β)] = w E[f(β̃)]``, where β̃ is β with its mean moved by −2 Cov(β, ψ).
     """
 
-    def __init__(self, model: LinearRegression, prior_variance: float) -> None:
-        self.model = model
-        self.prior_variance = prior_variance
-        self.gram = model.X.T @ model.X
+    def __init__(self, model: LinearRegression, weights: Array | None = None) -> None:
+        super().__init__(model, weights)
+        self.weighted = model.X.T * self.weights
+        self.gram = self.weighted @ model.X
+        self.number = float(self.weights.sum())
 
     def __call__(self, theta: Array) -> Array:
         with np.errstate(over="ignore"):
-            return self.model(theta) - 0.5 * NOISE_FLOOR**2 * np.exp(-2.0 * theta[:, -1])
+            return super().__call__(theta) - 0.5 * NOISE_FLOOR**2 * np.exp(-2.0 * theta[:, -1])
 
-    def start(self) -> tuple[Array, Array]:
+    def start(self, prior: Gaussian) -> tuple[Array, Array]:
         """Ridge regression and its noise, in turns, and the Fisher information, in which β and ψ do not mix."""
         X, y = self.model.X, self.model.y
         variance = 1.0
         for _ in range(10):
-            ridge = self.gram + np.eye(len(self.gram)) * (variance / self.prior_variance)
-            beta = np.linalg.solve(ridge, X.T @ y)
-            variance = float(np.mean((y - X @ beta) ** 2)) + NOISE_FLOOR**2
-        information = np.diag(np.append(np.zeros(len(beta)), 2.0 * len(y)))
+            ridge = self.gram + variance * prior.precision[:-1, :-1]
+            beta = np.linalg.solve(ridge, self.weighted @ y)
+            variance = float(np.average((y - X @ beta) ** 2, weights=self.weights)) + NOISE_FLOOR**2
+        information = np.diag(np.append(np.zeros(len(beta)), 2.0 * self.number))
         information[:-1, :-1] = self.gram / variance
         return np.append(beta, 0.5 * np.log(variance)), information
 
@@ -126,11 +138,11 @@ class NormalErrors(ExpectedLikelihood):
         psi, weight = mean[-1], np.exp(2.0 * covariance[-1, -1] - 2.0 * mean[-1])
         residual = y - X @ (mean[:-1] - 2.0 * covariance[:-1, -1])
         spread = np.einsum("ij,ij->", self.gram, covariance[:-1, :-1])
-        squares = weight * (residual @ residual + spread + NOISE_FLOOR**2)
-        slope = weight * (X.T @ residual)
+        squares = weight * (self.weights @ residual**2 + spread + NOISE_FLOOR**2)
+        slope = weight * (self.weighted @ residual)
         curvature = np.empty_like(covariance)
         curvature[:-1, :-1] = weight * self.gram
         curvature[-1, :-1] = curvature[:-1, -1] = 2.0 * slope
         curvature[-1, -1] = 2.0 * squares
-        value = -0.5 * squares - len(y) * (psi + 0.5 * LOG_2PI)
-        return Expectations(value, np.append(slope, squares - len(y)), curvature)
+        value = -0.5 * squares - self.number * (psi + 0.5 * LOG_2PI)
+        return Expectations(value, np.append(slope, squares - self.number), curvature)

@@ -30,7 +30,8 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     ----------
     prior_variance : float
         6.25 by default (a standard deviation of 2.5): a feature that is one standard deviation higher is not
-        expected to change the mean by more than a factor of 150.
+        expected to change the mean by more than a factor of 150. ``"evidence"`` takes the number with the largest lower
+        bound of the log evidence (``prior_variance_``).
     fit_intercept : bool
         If False, there is neither w nor ȳ, and features are not centred but scaled by their root mean squares.
     family : {"full", "diagonal"} or BlockDiagonal
@@ -44,12 +45,16 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     ----------
     coef_ : ndarray of shape (n_features,)
         Posterior means in the units of X.
+    coef_sd_ : ndarray of shape (n_features,)
+        Their posterior standard deviations.
     intercept_ : float
         It includes log ȳ.
     posterior_ : Posterior
-        Of θ, for the scaled features.
+        Of θ, for the scaled features, under their names.
     lower_bound_ : float
         Lower bound of the log evidence.
+    prior_variance_ : float
+        The prior variance that was used.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -65,19 +70,26 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     """
 
     coef_: Array
+    coef_sd_: Array
     intercept_: float
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features X (N, n_features) and counts or rates y (N,)."""
-        design, response = self._checked(X, y, y_numeric=True)
-        response = response.astype(np.float64)
-        average = response.mean() if self.fit_intercept and response.any() else 1.0
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features X (N, n_features) and counts or rates y (N,).
+
+        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
+        """
+        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
+        response = checked_rates(response, len(design))
+        some = self.fit_intercept and response.any()
+        average = float(np.average(response, weights=weights)) if some else 1.0
         self._offset = float(np.log(average))
         posterior = self._fit_posterior(
-            LogNormalRates(Rates(design, response, exposure=average), average),
-            Gaussian(variance=self.prior_variance, dim=design.shape[1]),
+            LogNormalRates(Rates(design, response, exposure=average), average, weights),
+            lambda v: Gaussian(variance=v, dim=design.shape[1]),
+            self._columns(),
         )
         self.coef_, intercept = self._split(posterior.mean)
+        self.coef_sd_ = self._slope_sd()
         self.intercept_ = float(intercept + self._offset)
         return self
 
@@ -107,23 +119,28 @@ class Rates(PoissonRegression):
     """`PoissonRegression` without the demand for whole numbers."""
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
-        rates = checked_response(y, n)
-        if rates.min() < 0.0:
-            raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
-        return rates
+        return checked_rates(y, n)
+
+
+def checked_rates(y: ArrayLike, n: int) -> Array:
+    """``y`` as ``n`` numbers that are not negative."""
+    rates = checked_response(y, n)
+    if rates.min() < 0.0:
+        raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
+    return rates
 
 
 class LogNormalRates(ExpectedLikelihood):
     """Under a Gaussian the rates ``exposure × exp(xᵀβ)`` are log-normal, and all expectations are known."""
 
-    def __init__(self, model: Rates, exposure: float) -> None:
-        self.model = model
+    def __init__(self, model: Rates, exposure: float, weights: Array | None = None) -> None:
+        super().__init__(model, weights)
         self.exposure = exposure
-        self.constant = float(model.y.sum() * np.log(exposure) - gammaln(model.y + 1.0).sum())
+        self.constant = float(self.weights @ (model.y * np.log(exposure) - gammaln(model.y + 1.0)))
 
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
-        X, y = self.model.X, self.model.y
+        X, y, w = self.model.X, self.model.y, self.weights
         eta = X @ mean
         rates = self.exposure * np.exp(eta + 0.5 * variances(X, covariance))
-        value = y @ eta - rates.sum() + self.constant
-        return Expectations(value, X.T @ (y - rates), (X * rates[:, None]).T @ X)
+        value = float(w @ (y * eta - rates)) + self.constant
+        return Expectations(value, X.T @ (w * (y - rates)), (X * (w * rates)[:, None]).T @ X)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core import Array, as_floats, one_of, positive_integer
+from mgvbp.core import Array, as_floats, as_generator, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms import Real
 from mgvbp.volatility.risk import standard_log_density
@@ -17,6 +17,7 @@ from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
     from mgvbp.problem import Parameters
+    from mgvbp.volatility.forecast import Forecast
     from mgvbp.volatility.model import VolatilityModel
 
 MOST_LOG = 100.0
@@ -155,6 +156,12 @@ class Likelihood:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
         values, mean, coefficients = self._coefficients(theta)
         return self.model.filter.log_likelihood(self.sample, mean, coefficients, values.get("nu"), self.first)
+
+    def predict(self, theta: ArrayLike, steps: int, *, rng: int | np.random.Generator = 0) -> Forecast:
+        """The days after the series, a path for each row of ``theta`` (S, d): what ``posterior.forecast`` calls."""
+        return self.model.futures(self, as_floats(theta, "theta"), steps, as_generator(rng))
+
+    forecast = predict
 
     def pointwise(self, theta: ArrayLike) -> Array:
         """The log-likelihood of each return, (S, d) -> (S, n_obs)."""

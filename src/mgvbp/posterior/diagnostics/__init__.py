@@ -1,8 +1,9 @@
 """How good an approximation is: importance weights of fresh draws from it show its errors and can correct them."""
 
 from mgvbp.posterior.diagnostics.condition import Condition
-from mgvbp.posterior.diagnostics.diagnosis import Diagnosis, diagnose
+from mgvbp.posterior.diagnostics.diagnosis import Diagnosis, affordable, diagnose
+from mgvbp.posterior.diagnostics.pool import kept
 from mgvbp.posterior.diagnostics.resampling import resample
 from mgvbp.posterior.diagnostics.weights import LogDensity
 
-__all__ = ["Condition", "Diagnosis", "LogDensity", "diagnose", "resample"]
+__all__ = ["Condition", "Diagnosis", "LogDensity", "affordable", "diagnose", "kept", "resample"]

@@ -12,11 +12,29 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
-from mgvbp.posterior.diagnostics.verdict import NEGLIGIBLE, Judgement, Verdict, advise, limit, near
-from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, evaluated, pareto_smoothed
+from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
+from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
+from mgvbp.posterior.diagnostics.path import by_path
+from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
+from mgvbp.posterior.diagnostics.verdict import (
+    ERRORS,
+    NEGLIGIBLE,
+    Judgement,
+    Verdict,
+    advise,
+    correctable,
+    limit,
+)
+from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, apart, evaluated, pareto_smoothed
+from mgvbp.surfaces.archive import Archive
 
 SHOWN = 5
-"""Number of parameters in the table of a report: those that the weights change most."""
+"""Number of parameters in the table of a report: those that may be furthest off."""
+BUDGET = (100, 1000)
+"""Fewest and most evaluations of a diagnosis by default."""
+MANY = 20
+"""With more parameters than this weights are uneven even where every marginal is right: what `path` says then counts
+where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +59,18 @@ class Diagnosis:
     ess : float
         Effective sample size of the Pareto-smoothed weights, at most `num_draws`.
     mean_shift, sd_ratio : ndarray of shape (d,)
-        How the smoothed weights correct the unconstrained θ: the shift of the mean, in standard deviations of q, and
-        the ratio of the corrected standard deviation to that of q. Both compare the weighted draws with the same
-        draws unweighted, so that the noise of the draws cancels: where q is exact they are 0 and 1.
+        How the posterior differs from q in the unconstrained θ: the shift of the mean, in standard deviations of q, and
+        the ratio of the standard deviations, by weights of all draws, of those further out and of those of the fit.
+        With more than 20 parameters, where weights degenerate, they are from the way to the posterior. Both compare
+        the weighted draws with the same draws weighted for q, so that the noise of the draws cancels: where q is exact
+        they are 0 and 1.
+    mean_shift_se, sd_ratio_se : ndarray of shape (d,)
+        Their standard errors.
+    known : bool
+        Whether these numbers can be believed; if not, no parameter is trusted.
+    reused : int
+        Number of draws of the fit that took part. None does after `load`, for a method other than ``auto``, and where
+        ``log_density=`` was given.
     gap, gap_se : float or None
         Nats by which the lower bound is below what the family can reach, from the gradients in the frame, and the
         standard error. The estimate is of second order, so that a gap of a nat can be off by a fifth. It is None with
@@ -60,6 +87,11 @@ class Diagnosis:
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
         Number of draws where the density is zero; they have weight 0.
+    n_evaluations : int
+        Evaluations that the diagnosis took: those of fresh draws, and of draws further out.
+    farthest : float or None
+        For a mixture: its distance from the posterior as the fit has measured it (`Posterior.kl`) and one standard
+        error, in nats. Above 0.05 there may be mass that no draw has met, so that it is not trusted.
     labels : tuple of str
         A label for each entry of θ.
     family : str
@@ -76,8 +108,8 @@ class Diagnosis:
     >>> diagnosis = mgvbp.fit(target.logpdf, dim=2, family="diagonal").diagnose(20_000)
     >>> bool((diagnosis.sd_ratio > 1.1).all())
     True
-    >>> diagnosis.verdict, diagnosis.settled, diagnosis.advice
-    ('correct', True, 'Use importance-corrected draws: posterior.resample(n).')
+    >>> diagnosis.verdict, diagnosis.verdicts, diagnosis.settled, diagnosis.advice
+    ('correct', ('correct', 'correct'), True, 'Use importance-corrected draws: posterior.resample(n).')
     """
 
     elbo: float
@@ -98,6 +130,12 @@ class Diagnosis:
     log_weights: Array = field(compare=False, repr=False)
     below: tuple[float, ...] | None = None
     cost: int | None = None
+    mean_shift_se: Array = field(kw_only=True, compare=False)
+    sd_ratio_se: Array = field(kw_only=True, compare=False)
+    known: bool = field(kw_only=True)
+    reused: int = field(kw_only=True, compare=False)
+    n_evaluations: int = field(kw_only=True)
+    farthest: float | None = field(kw_only=True, default=None)
 
     @property
     def num_draws(self) -> int:
@@ -108,17 +146,22 @@ class Diagnosis:
     def verdict(self) -> Verdict:
         """Whether to ``"trust"`` q as it is, to ``"correct"`` it by weights, or to ``"distrust"`` it.
 
-        A ``"trust"`` that is not `settled` becomes ``"correct"``.
+        It is that of the worst parameter; see `verdicts`.
         """
         return self._judgement.verdict
 
     @property
-    def settled(self) -> bool:
-        """Whether the verdict is the same for all k-hat within two standard errors; if not, `advice` says so.
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on each entry of θ.
 
-        The verdict is always settled if the weights are nearly equal, as they are for most good fits. If they are
-        not, a ``"trust"`` takes several thousand draws: with 1,000 draws k-hat does not yet describe the tail.
+        It is ``"trust"`` if the mean is within 0.1 standard deviations of the posterior's and the standard deviation
+        within 10%, with a standard error to spare. If not, it is ``"correct"`` where weights can correct that.
         """
+        return self._judgement.verdicts or (self.verdict,) * len(self.labels)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the verdict is the same within two standard errors of all estimates; if not, `advice` says so."""
         return self._judgement.settled
 
     @property
@@ -128,8 +171,22 @@ class Diagnosis:
 
     @property
     def _judgement(self) -> Judgement:
-        close = near(self.mean_shift, self.sd_ratio)
-        return Judgement(self.khat, self.khat_se, self.ess, self.num_draws, close, bool(self._rivals))
+        return Judgement(
+            self._marginals if self.known else None,
+            self.khat,
+            self.khat_se,
+            self.ess,
+            self.num_draws,
+            self.reused,
+            self.farthest,
+            bool(self._rivals),
+        )
+
+    @property
+    def _marginals(self) -> Marginals:
+        with np.errstate(divide="ignore"):
+            ratio = np.log(self.sd_ratio)
+        return Marginals(self.mean_shift, self.mean_shift_se, ratio, self.sd_ratio_se / self.sd_ratio)
 
     def __str__(self) -> str:
         lines = [
@@ -170,16 +227,15 @@ class Diagnosis:
         return f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."
 
     def _table(self) -> list[str]:
-        """The table of the parameters that the weights change most, in descending order."""
-        with np.errstate(divide="ignore"):
-            change = np.abs(self.mean_shift) + np.abs(np.log(self.sd_ratio))
-        worst = np.argsort(-change, kind="stable")[:SHOWN]
-        some = (
-            "largest corrections by the weights" if len(worst) < len(change) else "corrections by the weights"
-        )
+        """The table of the parameters that may be furthest off, in descending order."""
+        off, verdicts = self._marginals.off(ERRORS), self.verdicts
+        worst = np.argsort(-off, kind="stable")[:SHOWN]
+        some = "largest corrections" if len(worst) < len(off) else "corrections"
         width = max([len(some), *(len(self.labels[i]) for i in worst)]) + 2
-        return [f"{some:<{width}}{'mean shift/sd':>14}{'sd ratio':>10}"] + [
-            f"{self.labels[i]:<{width}}{self.mean_shift[i]:>+14.3f}{self.sd_ratio[i]:>10.3f}" for i in worst
+        return [f"{some:<{width}}{'mean shift/sd':>14}{'se':>7}{'sd ratio':>10}{'se':>7}  verdict"] + [
+            f"{self.labels[i]:<{width}}{self.mean_shift[i]:>+14.3f}{self.mean_shift_se[i]:>7.3f}"
+            f"{self.sd_ratio[i]:>10.3f}{self.sd_ratio_se[i]:>7.3f}  {verdicts[i]}"
+            for i in worst
         ]
 
 
@@ -193,15 +249,24 @@ def diagnose(
     cost: int | None = None,
     *,
     family: str = "",
+    archive: Archive | None = None,
+    farthest: float | None = None,
 ) -> Diagnosis:
-    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
-    draws = evaluated(q, log_density, num_draws, rng)
+    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``.
+
+    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture.
+    """
+    generator, many = apart(rng), q.dim > MANY
+    draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
+    far = None if many else _outside(q, log_density, num_draws, generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
-    mean_shift, sd_ratio = _corrections(q, draws.theta, smoothed.weights)
+    pool = pooled(q, draws, far, archive)
+    known, marginals = _marginals(q, pool, gaussian=family != "mixture")
+    ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
         elbo_se=np.inf if outside else float(h.std(ddof=1) / np.sqrt(num_draws)),
@@ -210,8 +275,13 @@ def diagnose(
         log_evidence=float(logsumexp(h) - np.log(num_draws)),
         log_evidence_se=_evidence_error(plain, smoothed),
         ess=smoothed.ess,
-        mean_shift=mean_shift,
-        sd_ratio=sd_ratio,
+        mean_shift=marginals.shift,
+        sd_ratio=ratio,
+        mean_shift_se=marginals.shift_se,
+        sd_ratio_se=ratio * marginals.log_ratio_se,
+        known=known,
+        reused=0 if archive is None else len(archive.theta),
+        n_evaluations=num_draws + (0 if far is None else len(far.theta)),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
@@ -221,6 +291,7 @@ def diagnose(
         log_weights=h,
         below=below,
         cost=cost,
+        farthest=farthest,
     )
 
 
@@ -238,12 +309,34 @@ def _evidence_error(weights: Array, smoothed: Smoothed) -> float:
     return float(np.hypot(spread, share / (1.0 - shape)))
 
 
-def _corrections(q: Gaussian, theta: Array, weights: Array) -> tuple[Array, Array]:
-    """Shift of the mean and ratio of the standard deviations, (d,) each, due to the weights (S,) of draws (S, d)."""
-    z = theta - q.mean
-    z /= q.std
-    equal = np.full(len(weights), 1.0 / len(weights))
-    (before, spread_before), (after, spread_after) = (
-        (mean := w @ z, np.einsum("s,sd,sd->d", w, z, z) - mean * mean) for w in (equal, weights)
-    )
-    return after - before, np.sqrt(np.maximum(spread_after, 0.0) / spread_before)
+def affordable(evaluations: int, dim: int) -> int:
+    """Draws of q such that all of a diagnosis takes half as many evaluations as the fit, and 100 to 1,000.
+
+    If it is not known what the fit took, ``evaluations`` is 0, and 1,000 draws are made.
+    """
+    if not evaluations:
+        return BUDGET[1]
+    total = int(np.clip(evaluations // 2, *BUDGET))
+    return total if dim > MANY else round(total / (1.0 + PER_DRAW))
+
+
+def _outside(
+    q: Gaussian, log_density: LogDensity, num_draws: int, rng: np.random.Generator
+) -> Outside | None:
+    """Outer draws in proportion to ``num_draws``; None where the function fails there."""
+    source = Outer(q)
+    theta = source.sample(min(MOST, int(PER_DRAW * num_draws)), rng)
+    log_p = evaluated_outside(log_density, theta)
+    return None if log_p is None else Outside(theta, log_p, source)
+
+
+def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, Marginals]:
+    """Whether the marginals are known, and what is known best about them."""
+    smoothed = pareto_smoothed(pool.log_weights)
+    weighted = by_weights(q, pool, smoothed.weights)
+    usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
+    if q.dim > MANY:
+        half = by_path(q, pool, smoothed.weights, stein=gaussian)
+        if half is not None and not (usable and weighted.typical_error <= half.typical_error):
+            return True, half
+    return usable, weighted

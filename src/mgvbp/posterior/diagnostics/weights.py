@@ -13,18 +13,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import softmax
 
-from mgvbp.core.checks import positive_integer
+from mgvbp.core.checks import as_generator, as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian
+from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import checked_values
 
 LogDensity = Callable[[Array], Array]
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A log density that may know its gradient, as that of a fit does (`mgvbp.run.density.Density`)."""
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether `evaluating` may be asked for gradients."""
+
+    def evaluating(
+        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
+    ) -> AbstractContextManager[Callable[[Array], tuple[Array, Array | None]]]:
+        """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
+
 
 FEWEST = 25
 """Fewest draws for which a tail can be fitted: with fewer the tail, a fifth of them, would have less than five."""
@@ -34,12 +51,18 @@ EQUAL = 1e-9
 """Log weights that differ by fewer nats than this are equal but for rounding."""
 
 
+APART = 22
+"""Any number: with the seed it makes a key that no seed alone makes."""
+
+
 class Evaluated(NamedTuple):
     """Draws from q (S, d), the log density of q at them (S,) and that of the target (S,), which may be −inf."""
 
     theta: Array
     log_q: Array
     log_p: Array
+    gradients: Array | None = None
+    """Gradients of the target's log density, (S, d), where they were asked for and exist."""
 
     @property
     def log_weights(self) -> Array:
@@ -61,17 +84,39 @@ class Smoothed(NamedTuple):
 
 
 def evaluated(
-    q: Gaussian, log_density: LogDensity, num_draws: int, rng: int | np.random.Generator
+    q: Gaussian,
+    log_density: LogDensity,
+    num_draws: int,
+    rng: int | np.random.Generator,
+    *,
+    gradients: bool = False,
 ) -> Evaluated:
-    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``."""
+    """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``, with ``gradients``."""
     positive_integer(num_draws, "num_draws", least=FEWEST)
     if not callable(log_density):
         raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
-    theta = q.sample(num_draws, rng)
-    log_p = checked_values(log_density(theta.copy()), theta, "log_density")
+    theta, slopes = q.sample(num_draws, rng), None
+    if gradients and isinstance(log_density, Differentiable) and log_density.has_gradient:
+        with log_density.evaluating(True, None, None, Failures()) as evaluate:
+            log_p, slopes = evaluate(theta)
+        if slopes is not None and not np.isfinite(slopes).all():
+            slopes = None
+    else:
+        log_p = checked_values(log_density(theta.copy()), theta, "log_density")
     if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
-    return Evaluated(theta, q.log_density_at(theta), log_p)
+    return Evaluated(theta, q.log_density_at(theta), log_p, slopes)
+
+
+def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """A generator for a seed whose draws are not those of ``numpy.random.default_rng(seed)``.
+
+    Who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of q: rows
+    of a design matrix, for instance, at which the log density is no typical one.
+    """
+    if rng is None or isinstance(rng, np.random.Generator):
+        return as_generator(rng)
+    return as_generator((*as_key(rng), APART))
 
 
 def tail_size(num_draws: int) -> int:

@@ -1,0 +1,221 @@
+"""The kinds of statsmodels' models: each is read by what it has, names, constraints, likelihood and estimate."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.interop.default_priors import UNIFORM
+from mgvbp.interop.estimated import Reading, quietly, row_by_row
+from mgvbp.interop.transformed import transformed_parameters
+from mgvbp.problem.parameters import Parameters
+from mgvbp.transforms import Positive, Real, Transform
+
+POSITIVE_ALPHA = (
+    "NegativeBinomial",
+    "NegativeBinomialP",
+    "ZeroInflatedNegativeBinomialP",
+    "TruncatedLFNegativeBinomialP",
+)
+"""Models whose last parameter, the dispersion ``alpha``, is positive."""
+KNOWN_SCALE = ("Binomial", "Poisson", "NegativeBinomial")
+"""Families of GLM whose dispersion is 1; that of others is to be estimated."""
+CLASSES, SEPARATED = ("Logit", "Probit", "MNLogit"), -1e-3
+"""Models of classes, and a log-likelihood above which all of them are known."""
+ANALYTIC = ("statsmodels.discrete.", "statsmodels.genmod.")
+"""Where scores are formulas; elsewhere they are differences of the log-likelihood, which gain nothing."""
+
+
+def read(model: Any, estimate: Array) -> Reading:
+    """What `mgvbp` needs to know of a model of statsmodels whose parameters were estimated as ``estimate``."""
+    if callable(getattr(model, "transform_params", None)):
+        return state_space(model, estimate)
+    if hasattr(model, "group_labels") and hasattr(model, "k_re"):
+        return mixed(model, estimate)
+    if hasattr(model, "wexog") and hasattr(model, "wendog"):
+        return linear(model, estimate)
+    if hasattr(model, "estimate_scale") and hasattr(model, "family"):
+        return generalised(model, estimate)
+    return plain(model, estimate)
+
+
+def state_space(model: Any, estimate: Array) -> Reading:
+    """State-space and Markov-switching models, whose constraints are their ``transform_params``."""
+    if getattr(getattr(model, "ssm", None), "filter_concentrated", False):
+        raise InvalidInputError(
+            "the scale is concentrated out of this likelihood: build the model with concentrate_scale=False"
+        )
+    spread = float(np.nanmax(np.nanstd(np.asarray(model.endog, np.float64), axis=0)))
+    parameters, squares, bounded = transformed_parameters(model, estimate, smallest=1e-10 * spread**2)
+    return Reading(
+        parameters=parameters,
+        log_likelihood=row_by_row(model.loglike),
+        estimate=estimate,
+        pointwise=getattr(model, "loglikeobs", None),
+        y=observations(model),
+        deviations=dict.fromkeys(squares, spread),
+        priors=dict.fromkeys(bounded, UNIFORM),
+    )
+
+
+def linear(model: Any, estimate: Array) -> Reading:
+    """OLS, WLS and GLS: coefficients and the variance of the errors, ``scale``, which statsmodels concentrates out."""
+    names, n = unique(model.exog_names), len(model.wendog)
+    y, X = np.asarray(model.wendog, np.float64), np.asarray(model.wexog, np.float64)
+    squares = float(((y - X @ estimate) ** 2).sum())
+    # what weights and correlations add to the log-likelihood, whatever the parameters are
+    constant = model.loglike(estimate) + 0.5 * n * (np.log(2.0 * np.pi * squares / n) + 1.0)
+
+    def log_likelihood(rows: Array) -> Array:
+        errors = ((y - rows[:, :-1] @ X.T) ** 2).sum(axis=1)
+        scale = rows[:, -1]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.asarray(constant - 0.5 * n * np.log(2.0 * np.pi * scale) - 0.5 * errors / scale)
+
+    def score(row: Array) -> Array:
+        errors, scale = y - X @ row[:-1], row[-1]
+        return np.append(X.T @ errors / scale, 0.5 * (errors @ errors / scale - n) / scale)
+
+    scale = squares / n
+    information = np.zeros((len(names) + 1, len(names) + 1))
+    information[:-1, :-1], information[-1, -1] = X.T @ X / scale, 0.5 * n / scale**2
+    return Reading(
+        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
+        log_likelihood=log_likelihood,
+        estimate=np.append(estimate, scale),
+        score=score,
+        information=information,
+        y=observations(model),
+        deviations={"scale": float(np.std(y))},
+    )
+
+
+def generalised(model: Any, estimate: Array) -> Reading:
+    """GLM: coefficients and, where the family has one, the dispersion ``scale``."""
+    names, free = unique(model.exog_names), type(model.family).__name__ not in KNOWN_SCALE
+    if not free:
+        return Reading(
+            parameters=Parameters({name: Real() for name in names}),
+            log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
+            estimate=estimate,
+            score=lambda row: np.asarray(model.score(row, scale=1.0)),
+            information=-np.asarray(model.hessian(estimate, scale=1.0)),
+            y=observations(model),
+        )
+    mu = model.predict(estimate)
+    return Reading(
+        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
+        log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
+        estimate=np.append(estimate, model.estimate_scale(mu)),
+        y=observations(model),
+    )
+
+
+def mixed(model: Any, estimate: Array) -> Reading:
+    """MixedLM: fixed effects and variances of the random effects in units of the residual variance.
+
+    statsmodels' likelihood has the residual variance concentrated out, which is, up to a constant, the same as
+    integrated out under the prior ``1/scale``.
+    """
+    if model.k_re > 1:
+        raise InvalidInputError(
+            "a MixedLM with correlated random effects has parameters that must make a positive definite matrix, which "
+            "is not supported: give the effects as variance components (vc_formula=), which are independent"
+        )
+    # the restricted likelihood has no fixed effects; theirs, with a wide prior, integrates to it
+    full = copy.copy(model)
+    full.reml = False
+    packed = type(full_params(model))
+    size = model.k_fe + model.k_re + model.k_vc
+
+    def log_likelihood(row: Array) -> float:
+        params = packed.from_packed(row, model.k_fe, model.k_re, use_sqrt=False, has_fe=True)
+        return float(full.loglike(params, profile_fe=False))
+
+    names = unique(model.data.param_names)[:size]
+    spread = np.std(model.endog) / np.sqrt(residual_variance(model, estimate))
+    transforms: dict[Any, Transform] = {name: Real() for name in names[: model.k_fe]}
+    variances = names[model.k_fe :]
+    least = 1e-6 * spread**2
+    return Reading(
+        parameters=Parameters({**transforms, **{name: Positive() for name in variances}}),
+        log_likelihood=row_by_row(log_likelihood),
+        estimate=np.append(estimate[: model.k_fe], np.maximum(estimate[model.k_fe : size], least)),
+        y=observations(model),
+        deviations=dict.fromkeys(variances, float(spread)),
+    )
+
+
+def full_params(model: Any) -> Any:
+    """An empty set of parameters of a MixedLM."""
+    from statsmodels.regression.mixed_linear_model import MixedLMParams
+
+    return MixedLMParams(model.k_fe, model.k_re, model.k_vc)
+
+
+def residual_variance(model: Any, estimate: Array) -> float:
+    """The variance of the residuals at the fixed effects of the estimate, the random effects included."""
+    return float(np.var(model.endog - model.exog @ estimate[: model.k_fe]))
+
+
+def plain(model: Any, estimate: Array) -> Reading:
+    """All others: real parameters, but for the dispersion of negative binomials."""
+    names, kind = parameter_names(model, len(estimate)), type(model).__name__
+    transforms: dict[Any, Transform] = {name: Real() for name in names}
+    if kind in POSITIVE_ALPHA and names[-1] == "alpha":
+        transforms["alpha"] = Positive()
+        estimate = np.append(estimate[:-1], max(estimate[-1], 1e-6))
+    if kind in CLASSES and model.loglike(estimate) > SEPARATED:
+        raise InvalidInputError(
+            "the covariates tell the classes apart without error, so that the likelihood has no maximum and default "
+            "priors have no scale: fit one of mgvbp.models with a prior, such as LogisticRegression(X, y)"
+        )
+    score: Callable[[Array], Array] | None = None
+    information = None
+    if type(model).__module__.startswith(ANALYTIC) and callable(getattr(model, "score", None)):
+
+        def score(row: Array) -> Array:
+            return np.asarray(model.score(row), np.float64).ravel(order="F")
+
+        if all(isinstance(transform, Real) for transform in transforms.values()):
+            information = -quietly(lambda: np.asarray(model.hessian(estimate), np.float64))
+
+    return Reading(
+        parameters=Parameters(transforms),
+        log_likelihood=row_by_row(model.loglike),
+        estimate=estimate,
+        score=score,
+        information=information,
+        pointwise=getattr(model, "loglikeobs", None),
+        y=observations(model),
+    )
+
+
+def parameter_names(model: Any, number: int) -> list[str]:
+    """One name for each of so many parameters; those of a model of J classes have the class in brackets."""
+    names = list(getattr(getattr(model, "data", None), "param_names", None) or model.exog_names or [])
+    classes = getattr(model, "_ynames_map", None)
+    if classes is not None and len(names) * (len(classes) - 1) == number:
+        return [f"{name}[{classes[j]}]" for j in list(classes)[1:] for name in names]
+    if len(names) != number:
+        names = [f"params[{i}]" for i in range(number)]
+    return unique(names)
+
+
+def unique(names: Any) -> list[str]:
+    """The names as strings, none of them twice."""
+    texts = [str(name) for name in names]
+    if len(set(texts)) == len(texts):
+        return texts
+    return [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
+
+
+def observations(model: Any) -> Array | None:
+    """The observed series or responses (n,), if they are numbers in one column."""
+    y = np.asarray(model.endog)
+    return np.asarray(y.reshape(len(y)), np.float64) if y.size == len(y) and y.dtype.kind in "fiub" else None

@@ -1,0 +1,94 @@
+"""The distribution that a fit returns, a Gaussian or a mixture of them, under the names of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtri
+
+from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidInputError
+from mgvbp.families.gaussian import Gaussian
+from mgvbp.families.mixture import GaussianMixture
+from mgvbp.posterior.marginal import Marginal, found, marginal, shapes
+from mgvbp.problem.parameters import indexed
+from mgvbp.problem.problem import NamedParameters
+
+
+class Approximation(Gaussian):
+    """A Gaussian or a mixture of them, whose entries have labels and whose parameters may have names.
+
+    See `Posterior` for the attributes.
+    """
+
+    mixture: GaussianMixture | None
+    parameters: NamedParameters | None
+    _labels: Sequence[str] | None
+
+    @property
+    def components(self) -> int:
+        """The number of Gaussians: 1 unless the posterior is a mixture."""
+        return 1 if self.mixture is None else self.mixture.components
+
+    @property
+    def kind(self) -> str:
+        """What the approximation is, in words."""
+        if self.mixture is None:
+            return f"{self.family.name} family"
+        return f"mixture of {self.components} Gaussian{'s' * (self.components > 1)}"
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw ``n`` points, (n, d)."""
+        return super().sample(n, rng) if self.mixture is None else self.mixture.sample(n, rng)
+
+    def log_density_at(self, theta: Array) -> Array:
+        return super().log_density_at(theta) if self.mixture is None else self.mixture.log_density_at(theta)
+
+    def grad_log_density_at(self, theta: Array) -> Array:
+        if self.mixture is None:
+            return super().grad_log_density_at(theta)
+        return self.mixture.with_gradient(theta)[1]
+
+    def quantiles(self, levels: Sequence[float]) -> Array:
+        """Quantiles of each entry of the unconstrained θ, (len(levels), d)."""
+        if self.mixture is not None:
+            return self.mixture.quantiles(levels)
+        return np.asarray(self.mean + np.multiply.outer(ndtri(np.asarray(levels)), self.std))
+
+    def __getitem__(self, name: str) -> Marginal:
+        """The distribution of a named parameter, or of the entry with this label, on the constrained scale."""
+        if self._labelled:
+            raise InvalidInputError(
+                f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
+                "constraints: model.parameters.constrain(posterior.sample(n)) has the values"
+            )
+        if self.parameters is None:
+            raise InvalidInputError(
+                f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
+                "mgvbp.models"
+            )
+        return marginal(self.mixture or self, self.parameters, name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether ``posterior[name]`` exists."""
+        return self.parameters is not None and found(shapes(self, self.parameters), name) is not None
+
+    __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of θ; the labels are made on first use, as there may be a million."""
+        return tuple(indexed("theta", (self.dim,)) if self._labels is None else self._labels)
+
+    @property
+    def _labelled(self) -> bool:
+        """Whether the entries of θ have labels, while the parameters behind them are not known."""
+        if self.parameters is not None or self._labels is None:
+            return False
+        return self.labels != tuple(indexed("theta", (self.dim,)))
+
+    def named(self, theta: Array) -> dict[str, Array]:
+        """Draws of θ (S, d), such as those of `sample` or `resample`, by name on the constrained scale."""
+        return {"theta": theta} if self.parameters is None else self.parameters.constrain(theta)
