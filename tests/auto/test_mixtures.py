@@ -8,7 +8,7 @@ import pytest
 import mgvbp
 from common import installed
 from mgvbp.auto import Aim, Auto, MixtureSearch
-from mgvbp.auto.mixtures.ascent import ascended, clustered
+from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import Expected, measured
 from mgvbp.auto.mixtures.state import from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import fitted
@@ -227,10 +227,47 @@ def test_the_ascent_finds_a_gaussian_exactly():
     target = GaussianMixture([1.0], [[0.3, -0.2]], [[[1.2, 0.0], [0.4, 0.9]]])
     x = 1.5 * rng.normal(size=(150, 2))
     anchor = GaussianMixture([1.0], np.zeros((1, 2)), np.eye(2)[None])
-    surrogate = fitted(anchor, anchor, x, target.log_density(x), usual(2), rng)
+    surrogate = fitted(anchor, anchor, x, target.log_density(x), usual(2), [np.eye(2)], rng)
     found = ascended(anchor, surrogate, rng, steps=60)
     np.testing.assert_allclose(found.means, target.means, atol=0.02)
     np.testing.assert_allclose(found.covariance, target.covariance, atol=0.03)
+
+
+class Banana:
+    """The log density of x₀ ~ N(0, 1), x₁ | x₀ ~ N(x₀² − 1, 1/4), x₂ ~ N(0, 1), normalised, in place of a surrogate."""
+
+    def with_gradient(self, x):
+        off = x[:, 1] - x[:, 0] ** 2 + 1.0
+        value = -0.5 * x[:, 0] ** 2 - 2.0 * off**2 - 0.5 * x[:, 2] ** 2
+        gradient = np.column_stack([-x[:, 0] + 8.0 * off * x[:, 0], -4.0 * off, -x[:, 2]])
+        return value + np.log(2.0) - 1.5 * np.log(2.0 * np.pi), gradient
+
+    def kl(self, mixture):
+        x = mixture.sample(20_000, 7)
+        return float((mixture.log_density_at(x) - self.with_gradient(x)[0]).mean())
+
+
+def test_halves_have_the_moments_of_the_whole_and_lie_where_it_bends():
+    rng = np.random.default_rng(0)
+    whole = GaussianMixture([1.0], [[0.2, -0.1, 0.3]], np.diag([1.0, 0.8, 1.3])[None])
+    halves = split(whole, Banana(), 2, rng)
+    np.testing.assert_allclose(halves.moments.mean, whole.moments.mean, atol=1e-12)
+    np.testing.assert_allclose(halves.moments.covariance, whole.moments.covariance, atol=1e-12)
+    apart = halves.means[0] - halves.means[1]
+    assert abs(apart[0]) > abs(apart[1])  # mostly along x₀, with which the mean of x₁ bends,
+    assert abs(apart[2]) < 1e-6  # and not along x₂, which is apart
+
+
+def test_splitting_never_ends_below_the_whole():
+    rng, banana = np.random.default_rng(0), Banana()
+    mixture = ascended(GaussianMixture([1.0], np.zeros((1, 3)), np.eye(3)[None]), banana, rng, steps=60)
+    distances = [banana.kl(mixture)]
+    for most in (2, 3, 6):
+        mixture = ascended(split(mixture, banana, most, rng), banana, rng)
+        assert mixture.components == most
+        distances.append(banana.kl(mixture))
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < 0.1 * distances[0]
 
 
 def test_clusters_have_the_moments_of_their_draws():

@@ -14,7 +14,7 @@ def wavy(x):
 @pytest.fixture(scope="module")
 def process():
     x = np.random.default_rng(0).normal(size=(120, 3))
-    return learned(x, wavy(x), np.full(120, 1e-4), usual(3), np.random.default_rng(1))
+    return learned(x, wavy(x), np.full(120, 1e-4), usual(3), [np.eye(3)], np.random.default_rng(1))
 
 
 def test_prediction_and_variance_are_those_of_scikit_learn(process):
@@ -24,7 +24,7 @@ def test_prediction_and_variance_are_those_of_scikit_learn(process):
 
     a, b = process.scale, process.bend
     # a (1 + b xᵀy)² = a b² (1/b + xᵀy)²
-    kernel = ConstantKernel(a * b**2) * DotProduct(b**-0.5) ** 2 * RBF(process.lengths)
+    kernel = ConstantKernel(a * b**2) * DotProduct(b**-0.5) ** 2 * RBF(np.exp(process.numbers[2:]))
     mean = process._fitted[2]
     theirs = GaussianProcessRegressor(kernel, alpha=process.noise + NUGGET * a, optimizer=None)
     theirs.fit(process.points, process.values - mean)
@@ -39,7 +39,29 @@ def test_a_smooth_function_is_predicted(process):
     assert np.median(np.abs(process.predict(x) - wavy(x))) < 0.02
 
 
-def test_gradient_is_the_limit_of_differences(process):
+def test_axes_that_the_lengths_belong_to_are_found():
+    """A quadratic whose coefficients change along one direction, seen in a frame that mixes the parameters."""
+    rng = np.random.default_rng(4)
+    turned, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    x = rng.normal(size=(400, 4))
+    noise = np.full(400, 1e-4)
+
+    def hierarchy(x):
+        s = x @ turned
+        return -0.5 * np.exp(s[:, 0]) * np.square(s[:, 1:]).sum(axis=1)
+
+    found = learned(x, hierarchy(x), noise, usual(4), [np.eye(4), turned], rng)
+    assert found.axes is turned
+    assert np.argmin(found.numbers[2:]) == 0
+    blind = learned(x, hierarchy(x), noise, usual(4), [np.eye(4)], rng)
+    rest = 0.7 * rng.normal(size=(400, 4))
+    errors = [np.median(np.abs(process.predict(rest) - hierarchy(rest))) for process in (found, blind)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+@pytest.mark.parametrize("axes", [np.eye(3), np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.2, 0.0, 1.0]])])
+def test_gradient_is_the_limit_of_differences(process, axes):
+    process = Process(process.points, process.values, process.noise, process.numbers, axes)
     x, step = np.random.default_rng(2).normal(size=(20, 3)), 1e-5
     value, gradient = process.with_gradient(x)
     np.testing.assert_allclose(value, process.predict(x), atol=1e-8)
@@ -57,6 +79,6 @@ def test_learning_raises_the_likelihood():
     def error(process):
         return np.abs(process.predict(rest) - wavy(rest)).mean()
 
-    assert error(learned(x, wavy(x), noise, usual(3), np.random.default_rng(1))) < error(
-        Process(x, wavy(x), noise, usual(3))
+    assert error(learned(x, wavy(x), noise, usual(3), [np.eye(3)], np.random.default_rng(1))) < error(
+        Process(x, wavy(x), noise, usual(3), np.eye(3))
     )

@@ -125,9 +125,7 @@ def split(
     return GaussianMixture(np.array(weights), np.concatenate(means), np.stack(factors))
 
 
-def _bends(
-    mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _bends(mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator) -> tuple[Array, Array]:
     """The direction of each Gaussian's frame in which the density bends most (K, d), and how much (K,)."""
     d = mixture.dim
     i, j = np.triu_indices(d)
