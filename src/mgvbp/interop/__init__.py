@@ -7,7 +7,7 @@ with `model`, the class that all of them become. `jax_function` differentiates a
 
 from mgvbp.interop.compiled import trace
 from mgvbp.interop.jax_function import JaxLikelihood, from_jax
-from mgvbp.interop.model import ForeignModel, ForeignParameters
+from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
 
@@ -15,6 +15,7 @@ __all__ = [
     "ForeignModel",
     "ForeignParameters",
     "JaxLikelihood",
+    "Observations",
     "from_jax",
     "from_numpyro",
     "from_pymc",

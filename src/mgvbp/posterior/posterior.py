@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,7 +18,7 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.arviz import data_tree
+from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, diagnose, resample
 from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.marginal import Marginal, found, marginal
@@ -27,9 +27,6 @@ from mgvbp.posterior.summary import summarise
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters, indexed
 from mgvbp.problem.problem import NamedParameters, checked_values
-
-if TYPE_CHECKING:
-    from xarray import DataTree
 
 
 NEW_DRAWS = (100, 1000)
@@ -314,27 +311,31 @@ class Posterior(Gaussian):
             )
         return density
 
-    def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
-        """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
+    def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> Any:
+        """Draws in the format of the installed ArviZ, with one chain; the model, if known, is evaluated at each draw.
+
+        That is an ``arviz.InferenceData`` where ``arviz`` is installed in a version before 1.0, as PyMC 5 needs it, and
+        an ``xarray.DataTree`` otherwise. In both, ``data["posterior"]["beta"]`` are the draws of a parameter, and
+        ``arviz_stats`` takes either.
 
         The group ``posterior`` has the values of `draws`. ``sample_stats`` has the log densities of the approximation
         (``log_q``) and of the target (``lp``) at θ. With named parameters, ``unconstrained_posterior`` has θ, which
         the methods of `mgvbp.models` take. If the model has ``pointwise``, ``log_likelihood`` has ``num_draws``
-        values for each observation, for LOO, and ``observed_data`` has the model's ``y``.
-
-        ArviZ before 1.0 needs ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
+        values for each observation, for LOO, and ``observed_data`` has the model's ``y``. Models of PyMC and NumPyro
+        bring the names of their axes, their data and the log-likelihood by observation.
         """
         theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
         stats = {"log_q": self.log_density(theta)}
         if self._target is not None:
             stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
-        return data_tree(
+        tree = data_tree(
             theta,
-            values=None if self.parameters is None else self.named(theta),
+            parameters=self.parameters,
             labels=None if self.parameters is None and not self._labelled else self.labels,
             stats=stats,
             pointwise=self._pointwise,
         )
+        return for_arviz(tree)
 
     def mcmc(
         self,
@@ -348,7 +349,7 @@ class Posterior(Gaussian):
         progress: bool = False,
         log_density: LogDensity | None = None,
         grad: LogDensity | None = None,
-    ) -> DataTree:
+    ) -> Any:
         """Draws of the posterior itself, by Markov chains that start at the fit and know its shape.
 
         With gradients the chains are those of NUTS, without them of elliptical slice sampling, both in the frame of
@@ -378,8 +379,8 @@ class Posterior(Gaussian):
 
         Returns
         -------
-        xarray.DataTree
-            As ArviZ has it. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
+        xarray.DataTree or arviz.InferenceData
+            As for `to_arviz`. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
             ``unconstrained_posterior`` and ``log_likelihood`` are as in `to_arviz`. ``sample_stats`` has ``lp``, the
             log density at θ, ``acceptance_rate`` and, of NUTS, ``diverging``. The attributes of the tree and of
             ``posterior`` are ``sampler``, the worst ``rhat``, ``ess_bulk`` and ``ess_tail`` over the entries of θ,
