@@ -212,6 +212,7 @@ def test_simplex_correlation_and_nested_supports_in_numpyro(numpyro, dist):
         numpyro.sample("L", dist.LKJCholesky(3, 2.0))
         numpyro.sample("p", dist.Dirichlet(np.array([1.0, 2.0, 3.0])))
         numpyro.sample("flat", dist.ImproperUniform(dist.constraints.positive, (), (2,)))
+        numpyro.factor("none", 0.0)
 
     def free(values):
         rows, columns = np.tril_indices(3, -1)
@@ -271,7 +272,7 @@ def test_compilations_are_few(numpyro, dist):
 
     def model():
         runs.append(1)
-        numpyro.sample("x", dist.Normal())
+        numpyro.sample("y", dist.Normal(numpyro.sample("x", dist.Normal())), obs=0.0)
 
     adapted = mgvbp.from_numpyro(model)
     before = len(runs)

@@ -20,9 +20,9 @@ Function = Callable[..., list[Array]]
 class GraphDensity:
     """The log density of PyMC as a function of draws, (S, d) -> (S,), with its gradient; compiled on first use.
 
-    JAX compiles it in seconds, where PyTensor's C or numba code takes a minute, and is asked first. What PyTensor cannot
-    translate to JAX, or everything if JAX is not installed, is computed by PyTensor with NumPy, which needs no compiler:
-    all draws are computed together, so that the Python code between the arrays hardly counts.
+    JAX compiles it in seconds, where PyTensor's C or numba code takes a minute, and is asked first. What PyTensor
+    cannot translate to JAX, or everything if JAX is not installed, is computed by PyTensor with NumPy, which needs no
+    compiler: all draws are computed together, so that the Python code between the arrays hardly counts.
 
     Parameters
     ----------

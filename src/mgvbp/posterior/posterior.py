@@ -28,7 +28,6 @@ from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters, indexed
 from mgvbp.problem.problem import NamedParameters, checked_values
 
-
 NEW_DRAWS = (100, 1000)
 """Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
 MIXTURE = ("weights", "means", "factors")
