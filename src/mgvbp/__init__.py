@@ -54,6 +54,8 @@ __all__ = [
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_stan",
+    "from_torch",
     "load",
     "resume",
 ]
@@ -70,7 +72,7 @@ if _typing.TYPE_CHECKING:
     from mgvbp import sklearn as sklearn
     from mgvbp import volatility as volatility
     from mgvbp.errors import *  # noqa: F403
-    from mgvbp.interop import from_jax, from_numpyro, from_pymc
+    from mgvbp.interop import from_jax, from_numpyro, from_pymc, from_stan, from_torch
 else:
 
     def __getattr__(name: str) -> object:

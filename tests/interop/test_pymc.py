@@ -218,7 +218,7 @@ def test_constraints(pm, build, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     np.testing.assert_allclose(others, gradients, rtol=1e-6, atol=1e-6)
     step = 1e-6 * np.eye(parameters.dim)
-    numerical = (adapted(theta[0] + step) - adapted(theta[0] - step)) / 2e-6
+    numerical = (adapted(theta[0] + step) - adapted(theta[0] - step)) / 2e-6  # float32 would show here
     np.testing.assert_allclose(gradients[0], numerical, rtol=1e-5, atol=1e-6)
 
 

@@ -1,8 +1,8 @@
 """Models written for another package, fitted as they are, under their own names.
 
 This package may import `problem` and lower layers; a foreign package is imported when a model of it is given. Begin
-with `model`, the class that all of them become. `jax_function` differentiates and compiles; `numpyro_model` and
-`pymc_model` translate names and constraints.
+with `model`, the class that all of them become. `jax_function` and `torch_function` differentiate functions;
+`numpyro_model`, `pymc_model` (with the compilation in `pymc_graphs`) and `stan_model` translate names and constraints.
 """
 
 from mgvbp.interop.compiled import trace
@@ -10,14 +10,19 @@ from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.stan_model import from_stan
+from mgvbp.interop.torch_function import TorchLikelihood, from_torch
 
 __all__ = [
     "ForeignModel",
     "ForeignParameters",
     "JaxLikelihood",
     "Observations",
+    "TorchLikelihood",
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_stan",
+    "from_torch",
     "trace",
 ]

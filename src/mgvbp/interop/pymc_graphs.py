@@ -84,18 +84,32 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
     try:
         # assertions that JAX leaves out are announced; those of PyMC have become −inf already
         with jax.enable_x64(True), warnings.catch_warnings(action="ignore"):
-            whole = graphs.FunctionGraph([theta], [graph], clone=True)
+            whole = graphs.FunctionGraph([theta], [in_float64(graph)], clone=True)
             modes.JAX.optimizer.rewrite(whole)
             translated = dispatch.jax_funcify(whole)
             density = JaxLikelihood(lambda row: translated(row)[0])
-            shape = jax.eval_shape(
-                jax.value_and_grad(density.traced), jax.ShapeDtypeStruct(theta.type.shape, float)
-            )
+            row = jax.ShapeDtypeStruct(theta.type.shape, np.float64)
+            traced = jax.make_jaxpr(jax.value_and_grad(density.traced))(row)
     except (
         Exception
     ):  # of many kinds, as every operation has a translation of its own; PyTensor then computes the same
         return None
-    return density if shape[0].shape == () else None
+    return None if "f32[" in str(traced) else density  # single precision has noise that a fit can see
+
+
+def in_float64(graph: Any) -> Any:
+    """The graph with constants of 64 bits in place of those that PyMC made of Python's numbers in 32.
+
+    PyTensor's translation to JAX makes zeros of no definite type, which then become those of the constants.
+    """
+    tensor, traversal = require("pytensor.tensor", "pymc"), require("pytensor.graph.traversal", "pymc")
+    kind = require("pytensor.tensor.variable", "pymc").TensorConstant
+    short = [
+        c
+        for c in traversal.graph_inputs([graph])
+        if isinstance(c, kind) and c.dtype in ("float16", "float32")
+    ]
+    return replaced([graph], {c: tensor.constant(c.data, dtype="float64") for c in short})[0]
 
 
 def numpy_mode() -> Any:
