@@ -44,7 +44,7 @@ class ForeignParameters:
     to_values: Callable[[Array], dict[str, Array]]
     to_theta: Callable[[dict[str, Array]], Array]
     dims: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    coords: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    coords: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
     parameters = ForeignParameters(
         shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta), dims=axes
     )
-    likelihoods = Compiled(by_observation) if observed else lambda theta: {}
+    likelihoods: Callable[..., Any] = Compiled(by_observation) if observed else lambda theta: {}
     observations = Observations(likelihoods, {name: np.asarray(value) for name, value in values.items()})
     return ForeignModel(JaxLikelihood(log_density), parameters, observations)
 

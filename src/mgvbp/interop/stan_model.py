@@ -172,9 +172,9 @@ def arrays_of(names: Sequence[str]) -> dict[str, Any]:
         entries.setdefault(name, []).append((tuple(int(part) - 1 for part in index), position))
     found = {}
     for name, members in entries.items():
-        shape = tuple(np.max([index for index, _ in members], axis=0) + 1) if members[0][0] else ()
-        where = np.zeros(tuple(map(int, shape)), int)
-        for index, position in members:
-            where[index] = position
+        sizes = np.max([entry for entry, _ in members], axis=0) + 1 if members[0][0] else ()
+        where = np.zeros(tuple(map(int, sizes)), int)
+        for entry, position in members:
+            where[entry] = position
         found[name] = where
     return found

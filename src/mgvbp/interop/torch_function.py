@@ -36,11 +36,13 @@ class TorchLikelihood:
     def __call__(self, theta: Array, *data: Any) -> Array:
         """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
         with require("torch", "torch").no_grad():
-            return self._computed(self._values, theta, data)
+            values: Array = self._computed(self._values, theta, data)
+        return values
 
     def value_and_grad(self, theta: Array, *data: Any) -> tuple[Array, Array]:
         """Values (S,) and gradients (S, d) at the rows of θ (S, d); data follow θ if the function takes them."""
-        return self._computed(self._derivatives, theta, data)
+        found: tuple[Array, Array] = self._computed(self._derivatives, theta, data)
+        return found
 
     def _computed(self, compute: Callable[..., Any], theta: Array, data: tuple[Any, ...]) -> Any:
         torch = require("torch", "torch")

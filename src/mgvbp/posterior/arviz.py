@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,14 +54,16 @@ def data_tree(
     for group, variables in draws.items():
         arrays = {name: by_chain(np.asarray(rows), chains) for name, rows in variables.items()}
         # the log-likelihood of an observation that is a vector is one number: it has the first axes only
-        axes = {name: list(dims.get(name, ()))[: array.ndim - 2] for name, array in arrays.items()}
+        axes: dict[Any, Any] = {
+            name: list(dims.get(name, ()))[: array.ndim - 2] for name, array in arrays.items()
+        }
         if arrays:
             groups[group] = dict_to_dataset(arrays, coords=coords | names, dims=axes)
     for group, given in data.items():
         if given:
             groups[group] = dict_to_dataset(given, coords=coords, dims=dims, sample_dims=[])
     # the labels of θ are for this group only, since a named parameter may be called theta too
-    of_theta = {} if labels is None else {"theta_dim_0": list(labels)}
+    of_theta: dict[Any, Any] = {} if labels is None else {"theta_dim_0": list(labels)}
     group = "posterior" if parameters is None else "unconstrained_posterior"
     groups[group] = dict_to_dataset({"theta": by_chain(theta, chains)}, coords=of_theta)
     return DataTree.from_dict(groups)
@@ -99,7 +101,7 @@ def for_arviz(tree: DataTree) -> Any:
         if int(metadata.version("arviz").partition(".")[0]) >= 1:
             return tree
         with warnings.catch_warnings(action="ignore"):  # it announces its own successor
-            from arviz import InferenceData
+            arviz = import_module("arviz")
     except (metadata.PackageNotFoundError, ImportError, AttributeError):  # 0.23 fails beside some matplotlibs
         return tree
-    return InferenceData.from_datatree(tree)
+    return arviz.InferenceData.from_datatree(tree)

@@ -344,9 +344,8 @@ def posed(
     if isinstance(grad, str):
         from mgvbp.interop import from_jax, from_torch
 
-        adapt = {"jax": from_jax, "torch": from_torch}[
-            one_of(grad, ["jax", "torch"], "grad", " or a function")
-        ]
+        package = one_of(grad, ["jax", "torch"], "grad", " or a function")
+        adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
         log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
     if getattr(log_likelihood, "vectorized", False) is True:
         vectorized = True
