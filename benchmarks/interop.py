@@ -3,9 +3,10 @@
 Run:  pip install -e '.[numpyro,pymc]' && python benchmarks/interop.py [--only pymc]
 
 Cold is the first run in a new process, with all that has to be compiled for the model; PyTensor's cache of C code is
-then empty. Warm is the second run in that process, from the model object on again. Packages are imported before. The last
-columns compare the means with those of the package's own way, in its standard deviations, and the standard deviations;
-a posterior that is not Gaussian shows here, and so does the error of a few thousand draws.
+then empty. Warm is the second run in that process, from the model object on again. Packages are imported before.
+Seconds are those of the clock and, in brackets, of the processor, the C compiler's included. The last columns compare
+the means with those of the package's own way, in its standard deviations, and the standard deviations; a posterior that
+is not Gaussian shows here, and so does the error of a few thousand draws.
 
 To add a row, write a function that returns the two ways to fit one model, and list it in `CASES`.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,22 +52,22 @@ def ours(adapt: Callable[[], Any]) -> Way:
 
 def with_pymc(model: Any) -> tuple[Way, Way]:
     pm = import_module("pymc")
-    options = {"chains": 4, "cores": 1, "random_seed": 0, "progressbar": False}
+
+    def nuts() -> Any:
+        return pm.sample(
+            model=model,
+            chains=4,
+            cores=1,
+            random_seed=0,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
 
     def draws(data: Any) -> Draws:
-        return {
-            str(name): rows.to_numpy() for name, rows in data["posterior"].stack(s=("chain", "draw")).items()
-        }
+        arrays = {str(name): rows.to_numpy() for name, rows in data["posterior"].items()}
+        return {name: rows.reshape(-1, *rows.shape[2:]) for name, rows in arrays.items()}
 
-    nuts = Way(
-        "pm.sample", lambda: pm.sample(model=model, compute_convergence_checks=False, **options), draws
-    )
-    return ours(lambda: mgvbp.from_pymc(model)), Way(nuts.name, nuts.run, lambda data: by_rows(draws(data)))
-
-
-def by_rows(draws: Draws) -> Draws:
-    """Draws whose last axis is that of the draws, with it in front."""
-    return {name: np.moveaxis(rows, -1, 0) for name, rows in draws.items()}
+    return ours(lambda: mgvbp.from_pymc(model)), Way("pm.sample", nuts, draws)
 
 
 def pymc_poisson() -> tuple[Way, Way]:
@@ -168,15 +170,21 @@ def timed(case: str, number: int) -> dict[str, Any]:
     way = CASES[case]()[number]
     seconds = []
     for _ in range(2):
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), processor_seconds()
         result = way.run()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append([time.perf_counter() - begun, processor_seconds() - used])
     draws = way.draws(result)
     moments = {
         name: [rows.mean(axis=0).ravel().tolist(), rows.std(axis=0).ravel().tolist()]
         for name, rows in draws.items()
     }
     return {"way": way.name, "seconds": seconds, "moments": moments}
+
+
+def processor_seconds() -> float:
+    """What this process and those that it has started have used so far."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def in_a_new_process(case: str, number: int) -> dict[str, Any]:
@@ -201,7 +209,9 @@ def row(case: str) -> str:
         [np.concatenate([way["moments"][name][moment] for name in shared]) for way in (mine, own)]
         for moment in (0, 1)
     )
-    times = "".join(f"{seconds:>9.1f}" for way in (mine, own) for seconds in way["seconds"])
+    times = "".join(
+        f"{f'{clock:.1f} ({cpu:.1f})':>16}" for way in (mine, own) for clock, cpu in way["seconds"]
+    )
     off, ratio = np.abs((means[0] - means[1]) / stds[1]).max(), stds[0] / stds[1]
     return f"{case:<40}{times}   {own['way']:<12}{off:>6.2f}   {ratio.min():.2f} to {ratio.max():.2f}"
 
@@ -218,8 +228,9 @@ def main() -> None:
         with warnings.catch_warnings(action="ignore"):
             print(json.dumps(timed(arguments.case, arguments.way)))
         return
-    print(f"{'':<40}{'mgvbp, s':>18}{'own way, s':>18}")
-    print(f"{'model':<40}{'cold':>9}{'warm':>9}{'cold':>9}{'warm':>9}   {'own way':<12}{'means':>6}   sds")
+    print(f"{'':<40}{'mgvbp, s':>32}{'own way, s':>32}")
+    columns = "".join(f"{what:>16}" for what in ("cold", "warm", "cold", "warm"))
+    print(f"{'model':<40}{columns}   {'own way':<12}{'means':>6}   sds")
     for case in CASES:
         if arguments.only in case:
             print(row(case), flush=True)
