@@ -15,6 +15,8 @@ from mgvbp.interop import ForeignModel, ForeignParameters
 from mgvbp.interop.compiled import SIZES, blocks, filled
 from mgvbp.transforms import Interval, Positive, Real
 
+pytest_plugins = ["foreign"]  # fixtures of packages
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -1,4 +1,4 @@
-"""The packages whose models are fitted; a test is skipped where its package is missing."""
+"""Fixtures of the packages whose models are fitted, as a plugin; a test is skipped where its package is missing."""
 
 import pytest
 
