@@ -3,6 +3,7 @@
 import sys
 import warnings
 
+import cloudpickle
 import numpy as np
 import pytest
 from scipy import stats
@@ -230,6 +231,17 @@ def test_the_switch_of_jax_is_left_alone(pm, posterior):
     assert "pytensor.link.jax.dispatch" in sys.modules
     assert posterior.estimator == "gradient"
     assert not jax.config.jax_enable_x64
+
+
+def test_workers_get_it(grouped, posterior):
+    """What `fit(n_jobs=2)` sends: the model, without its compiled functions."""
+    adapted = mgvbp.from_pymc(grouped)
+    theta = posterior.sample(3, rng=0)
+    values = adapted(theta), adapted.parameters.constrain(theta)["mean"], adapted.pointwise(theta)["y"]
+    sent = cloudpickle.loads(cloudpickle.dumps(adapted))
+    again = sent(theta), sent.parameters.constrain(theta)["mean"], sent.pointwise(theta)["y"]
+    for one, other in zip(values, again, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_a_part_without_a_gradient(pm):

@@ -17,6 +17,24 @@ from mgvbp.interop.jax_function import JaxLikelihood
 Function = Callable[..., list[Array]]
 
 
+class Once:
+    """What a function makes, kept from its first call on; a pickle leaves it out, as compiled code cannot travel."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Once, (self._make,)
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    def __call__(self) -> Any:
+        """The thing itself."""
+        return self._made
+
+
 class GraphDensity:
     """The log density of PyMC as a function of draws, (S, d) -> (S,), with its gradient; compiled on first use.
 
@@ -32,6 +50,9 @@ class GraphDensity:
 
     def __init__(self, theta: Any, graph: Any) -> None:
         self._theta, self._graph = theta, graph
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GraphDensity, (self._theta, self._graph)
 
     @cached_property
     def backend(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.pymc_graphs import (
     Function,
     GraphDensity,
+    Once,
     depends,
     frozen,
     numpy_mode,
@@ -86,7 +86,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
     def of_theta(graphs: list[Any]) -> list[Any]:
         return replaced(frozen(graphs), by_slices)
 
-    @cache
+    @Once
     def constrained() -> tuple[list[str], Function]:
         found = of_theta(model.replace_rvs_by_values([*variables, *model.deterministics]))
         named = dict(zip([*names, *(d.name for d in model.deterministics)], found, strict=True))
@@ -94,7 +94,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
         named = {name: graph for name, graph in named.items() if depends(graph, [theta])}
         return list(named), over_draws([theta], list(named.values()))
 
-    @cache
+    @Once
     def unconstrained() -> Function:
         # one function for all, since the support of one variable may depend on another
         given = {variable: variable.type(name=variable.name) for variable in variables}
@@ -180,7 +180,7 @@ def observations(model: Any, theta: Any, of_theta: Any) -> Observations:
     names = [variable.name for variable in observed]
     values = [model.rvs_to_values[variable] for variable in observed]
 
-    @cache
+    @Once
     def function() -> Function:
         graphs = model.logp(observed, sum=False) if observed else []
         return over_draws([theta], of_theta([without_checks(graph) for graph in graphs]))
