@@ -163,15 +163,7 @@ def log_posterior(model: Any) -> Any:
 def forward(model: Any, variable: Any) -> Any:
     """The graph of a variable's unconstrained value."""
     transform = model.rvs_to_transforms[variable]
-    if transform is None:
-        return variable
-    try:
-        return transform.forward(variable, *variable.owner.inputs)
-    except NotImplementedError:
-        raise InvalidInputError(
-            f"the transform {type(transform).__name__} of {variable.name!r} has no map from values to θ, "
-            "so that values cannot be unconstrained"
-        ) from None
+    return variable if transform is None else transform.forward(variable, *variable.owner.inputs)
 
 
 def observations(model: Any, theta: Any, of_theta: Any) -> Observations:
