@@ -244,6 +244,18 @@ def test_workers_get_it(grouped, posterior):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_a_variable_that_is_listed_twice_counts_once(pm):
+    """PyMC's `sample_posterior_predictive` appends the observed variables to the model's list, each time again."""
+    with pm.Model() as model:
+        observed = pm.Normal("y", pm.Normal("mu"), 1.0, observed=2.0)
+    theta = np.array([[0.5]])
+    before = mgvbp.from_pymc(model)(theta)
+    model.observed_RVs.append(observed)
+    adapted = mgvbp.from_pymc(model)
+    np.testing.assert_allclose(adapted(theta), before, rtol=1e-12)
+    assert list(adapted.pointwise(theta)) == ["y"]
+
+
 def test_a_part_without_a_gradient(pm):
     """The density of an operation that only has values, one draw at a time: it is fitted by values."""
     op = installed("pytensor.graph.op").Op

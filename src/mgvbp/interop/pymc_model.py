@@ -71,11 +71,7 @@ def from_pymc(model: Any, /) -> ForeignModel:
     variables = free_variables(model)
     values = [model.rvs_to_values[variable] for variable in variables]
     names = [variable.name for variable in variables]
-    sizes = model.eval_rv_shapes()
-    shapes = {name: tuple(map(int, sizes[name])) for name in names}
-    unconstrained_shapes = {
-        name: tuple(map(int, sizes[value.name])) for name, value in zip(names, values, strict=True)
-    }
+    shapes, unconstrained_shapes = shapes_of(model, variables)
     slices = slices_of(unconstrained_shapes)
     theta = tensor.vector("theta", dtype="float64", shape=(max(part.stop for part in slices.values()),))
     by_slices = {
@@ -149,7 +145,8 @@ def free_variables(model: Any) -> list[Any]:
 def log_posterior(model: Any) -> Any:
     """PyMC's graph of the log density of the unconstrained values; raise if it has none that can be used."""
     try:
-        graph = model.logp(jacobian=True)
+        terms = [*model.free_RVs, *observed_variables(model), *model.potentials]
+        graph = model.logp(terms, jacobian=True)
     except NotImplementedError as error:
         raise InvalidInputError(
             f"PyMC has no log density of this model, NotImplementedError: {error}; a distribution needs a logp, and a "
@@ -160,6 +157,28 @@ def log_posterior(model: Any) -> Any:
     return graph
 
 
+def shapes_of(
+    model: Any, variables: list[Any]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """The shapes of the variables' values, and of their unconstrained values, by name."""
+    graphs = [*variables, *(forward(model, variable) for variable in variables)]
+    function = require("pytensor", "pymc").function(
+        [],
+        [graph.shape for graph in graphs],
+        givens={variable: model.rvs_to_values[variable] for variable in observed_variables(model)},
+        mode="FAST_COMPILE",
+        on_unused_input="ignore",
+    )
+    found = [tuple(map(int, shape)) for shape in function()]
+    names, number = [variable.name for variable in variables], len(variables)
+    return dict(zip(names, found[:number], strict=True)), dict(zip(names, found[number:], strict=True))
+
+
+def observed_variables(model: Any) -> list[Any]:
+    """The observed variables, each once: ``pm.sample_posterior_predictive`` appends them to the model's list again."""
+    return list(dict.fromkeys(model.observed_RVs))
+
+
 def forward(model: Any, variable: Any) -> Any:
     """The graph of a variable's unconstrained value."""
     transform = model.rvs_to_transforms[variable]
@@ -168,7 +187,7 @@ def forward(model: Any, variable: Any) -> Any:
 
 def observations(model: Any, theta: Any, of_theta: Any) -> Observations:
     """The model's data, as `from_pymc` finds them, and the log-likelihood of each observation."""
-    observed = list(model.observed_RVs)
+    observed = observed_variables(model)
     names = [variable.name for variable in observed]
     values = [model.rvs_to_values[variable] for variable in observed]
 
