@@ -54,6 +54,11 @@ def installed(package):
         pytest.skip(f"{package} is not installed: pip install {package}")
 
 
+def group_names(data):
+    """The groups of what `Posterior.to_arviz` returns: a DataTree, or an InferenceData where ArviZ is before 1.0."""
+    return set(data.children if hasattr(data, "children") else data.groups())
+
+
 # --- loops over cases ----------------------------------------------------------------------------------
 
 

@@ -56,7 +56,9 @@ __all__ = [
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "from_stan",
     "from_statsmodels",
+    "from_torch",
     "load",
     "resume",
 ]
@@ -73,7 +75,15 @@ if _typing.TYPE_CHECKING:
     from mgvbp import sklearn as sklearn
     from mgvbp import volatility as volatility
     from mgvbp.errors import *  # noqa: F403
-    from mgvbp.interop import from_arch, from_jax, from_numpyro, from_pymc, from_statsmodels
+    from mgvbp.interop import (
+        from_arch,
+        from_jax,
+        from_numpyro,
+        from_pymc,
+        from_stan,
+        from_statsmodels,
+        from_torch,
+    )
 else:
 
     def __getattr__(name: str) -> object:

@@ -26,6 +26,7 @@ MISSING = [
     ("jax", "jax", lambda: baselines.nuts(len, PRIOR)),
     ("blackjax", "jax", lambda: baselines.nuts(len, PRIOR)),
     ("torch", "torch", lambda: networks.from_torch(None, [[1.0]])),
+    ("torch", "torch", lambda: mgvbp.from_torch(len)),
     ("numpyro", "numpyro", lambda: mgvbp.from_numpyro(len)),
     ("pymc", "pymc", lambda: mgvbp.from_pymc(None)),
     ("matplotlib", "plots", lambda: plots.lower_bound(as_posterior(PRIOR))),

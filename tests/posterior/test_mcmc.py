@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from common import case, posterior_of
+from common import case, group_names, posterior_of
 from mgvbp import Gaussian, Model, Parameters, fit, load
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning
 from mgvbp.models import LinearRegression
@@ -54,7 +54,7 @@ def agrees(tree, covariance=COVARIANCE):
 
 def test_groups_names_and_attributes(line):
     tree = line.mcmc(draws=100, chains=3, rng=1)
-    assert set(tree.children) == {
+    assert group_names(tree) == {
         "posterior",
         "sample_stats",
         "unconstrained_posterior",

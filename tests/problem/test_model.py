@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from common import FAST, case
+from common import FAST, case, group_names
 from mgvbp import Gaussian, Model, Parameters, Problem, fit, resume
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.models import LinearRegression
@@ -97,12 +97,12 @@ def test_arviz_has_the_log_likelihood_of_each_observation_and_the_data():
 def test_without_the_data_there_is_no_group_of_them():
     tree = fit(Model(total, PARAMETERS, pointwise=each), PRIOR).to_arviz(50)
     assert tree["log_likelihood"]["y"].shape == (1, 50, 30)
-    assert "observed_data" not in tree.children
+    assert "observed_data" not in group_names(tree)
 
 
 def test_without_pointwise_there_is_none():
     assert Model(total, PARAMETERS).pointwise is None
-    assert "log_likelihood" not in fit(Model(total, PARAMETERS), PRIOR).to_arviz(50).children
+    assert "log_likelihood" not in group_names(fit(Model(total, PARAMETERS), PRIOR).to_arviz(50))
 
 
 def test_a_subclass_may_have_its_own():
@@ -113,7 +113,7 @@ def test_a_subclass_may_have_its_own():
             return each(**self.parameters.constrain(theta))
 
     tree = fit(Own(total, PARAMETERS), PRIOR).to_arviz(50)
-    assert {"log_likelihood", "observed_data"} <= set(tree.children)
+    assert {"log_likelihood", "observed_data"} <= group_names(tree)
 
 
 def test_models_are_equal_if_their_functions_are():

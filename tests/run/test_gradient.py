@@ -141,7 +141,7 @@ class NoGradient:
 BAD = [
     ({}, InvalidInputError, "grad='jax'"),
     ({"grad": 3}, InvalidTypeError, "grad must be a function"),
-    ({"grad": "torch"}, InvalidInputError, "grad"),
+    ({"grad": "tensorflow"}, InvalidInputError, "grad"),
     ({"grad": gradient, "prior": NoGradient(), "dim": D}, InvalidInputError, "NoGradient, has no grad_log_density"),
     ({"grad": lambda theta: theta[:, :2]}, EvaluationError, r"shape \(7, 2\)"),
     ({"grad": log_likelihood}, EvaluationError, r"expected real numbers \(7, 5\)"),

@@ -13,9 +13,9 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.interop.compiled import Compiled
+from mgvbp.interop.constraints import constrain_by
 from mgvbp.problem.minibatch import Minibatches
 from mgvbp.problem.model import Model
-from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
 
@@ -57,7 +57,7 @@ class JaxModel(JaxLikelihood):
     """
 
     def __init__(self, model: Model, *, vectorized: bool) -> None:
-        constrain = traced_constrain(model.parameters)
+        constrain = constrain_by(model.parameters, require("jax", "jax"), TRACED, "jax")
 
         def traced(theta: Any) -> Any:
             values = constrain(theta)
@@ -107,36 +107,6 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
     if isinstance(function, Model) and type(function).__call__ is Model.__call__:
         return JaxModel(function, vectorized=vectorized)
     return JaxLikelihood((lambda row, *data: function(row[None], *data)[0]) if vectorized else function)
-
-
-def traced_constrain(parameters: Parameters) -> Callable[[Any], dict[str, Any]]:
-    """`Parameters.constrain` of one draw, (d,) -> values by name, as a JAX function.
-
-    Raises
-    ------
-    InvalidInputError
-        One of the constraints is not written in JAX.
-    """
-    jax = require("jax", "jax")
-    advice = (
-        f"grad='jax' knows {', '.join(kind.__name__ for kind in TRACED)}: write the function in θ itself for "
-        "mgvbp.from_jax, with the prior of the named parameters, or the model for mgvbp.from_numpyro"
-    )
-    for name, transform in parameters.transforms.items():
-        if type(transform) not in TRACED:  # a subclass may have another formula
-            raise InvalidInputError(
-                f"{name} has the constraint {transform!r}, which is not written in JAX; {advice}"
-            )
-    if parameters.shared:
-        raise InvalidInputError(f"{', '.join(parameters.shared)} share a constraint; {advice}")
-
-    def constrain(theta: Any) -> dict[str, Any]:
-        return {
-            name: TRACED[type(t)](jax, t, theta[parameters.slices[name]]).reshape(t.shape)
-            for name, t in parameters.transforms.items()
-        }
-
-    return constrain
 
 
 def _interval(jax: Any, transform: Interval, x: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,12 +33,18 @@ class ForeignParameters:
         (S, d) -> {name: (S, *shape)}; the result may have further names of derived values.
     to_theta : callable
         {name: (S, *shape)} -> (S, d), the inverse of ``to_values``; outside the support it may return anything.
+    dims : mapping of str to sequence of str, optional
+        What the axes of a value are called, for parameters, derived values and data; for `Posterior.to_arviz`.
+    coords : mapping of str to sequence, optional
+        What the entries along an axis of ``dims`` are called.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
     unconstrained_shapes: Mapping[str, tuple[int, ...]]
     to_values: Callable[[Array], dict[str, Array]]
     to_theta: Callable[[dict[str, Array]], Array]
+    dims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    coords: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,6 +119,27 @@ class ForeignParameters:
 
 
 @dataclass(frozen=True)
+class Observations:
+    """What a model knows of its data, for the groups that `Posterior.to_arviz` adds to the draws.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        (S, d) -> {name: (S, *shape)}: of each observed variable, the log-likelihood of each observation.
+    observed_data, constant_data : mapping of str to ndarray
+        What was observed, by the same names, and what else was given to the model.
+    """
+
+    log_likelihood: Callable[[Array], dict[str, Array]]
+    observed_data: Mapping[str, Any] = field(default_factory=dict)
+    constant_data: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, theta: Array) -> dict[str, Array]:
+        """The log-likelihood of each observation at the rows of θ (S, d), by observed variable, (S, *shape)."""
+        return self.log_likelihood(theta)
+
+
+@dataclass(frozen=True)
 class ForeignModel:
     """A whole log posterior density on the unconstrained scale; give it to `mgvbp.fit` without a prior.
 
@@ -121,10 +148,13 @@ class ForeignModel:
     log_density : callable
         (S, d) -> (S,): log prior + log-likelihood + log-Jacobian of the constraints.
     parameters : ForeignParameters
+    pointwise : Observations, optional
+        The log-likelihood by observation, and the data behind it.
     """
 
     log_density: Callable[[Array], Array]
     parameters: ForeignParameters
+    pointwise: Observations | None = None
     includes_prior: ClassVar[bool] = True
 
     @property

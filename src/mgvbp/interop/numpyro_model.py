@@ -1,4 +1,4 @@
-"""NumPyro models: their sites are read from a trace, their density and constraints are NumPyro's own."""
+"""NumPyro models: their sites and plates are read from a trace, their density and constraints are NumPyro's own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core.optional import require
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 from mgvbp.interop.compiled import Compiled
 from mgvbp.interop.jax_function import JaxLikelihood
-from mgvbp.interop.model import ForeignModel, ForeignParameters
+from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.problem.parameters import slices_of
 
 
@@ -31,7 +31,8 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
     ForeignModel
         The log density of the unconstrained values of the latent sites, in the order of the model. It computes in
         float64, whatever JAX's global switch says, and leaves the switch alone. `ForeignParameters.constrain`
-        also gives the model's ``numpyro.deterministic`` sites.
+        also gives the model's ``numpyro.deterministic`` sites. In `Posterior.to_arviz` the axes of plates have their
+        names, and the observed sites are the groups ``observed_data`` and ``log_likelihood``.
 
     Raises
     ------
@@ -39,6 +40,11 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         The model has discrete latent sites, subsampled plates, ``numpyro.param`` sites, or no latent site.
     MissingDependencyError
         NumPyro is not installed.
+
+    Warns
+    -----
+    MgvbpWarning
+        The model has no observed site and no factor, so that its posterior is its prior.
 
     Examples
     --------
@@ -51,6 +57,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
 
 
         posterior = mgvbp.fit(mgvbp.from_numpyro(model, y))
+        predictions = numpyro.infer.Predictive(model, posterior.draws(1000))(key, None)
     """
     handlers, infer = require("numpyro.handlers", "numpyro"), require("numpyro.infer", "numpyro")
     bijection = require("numpyro.distributions", "numpyro").biject_to
@@ -71,11 +78,15 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         return {name: bijection(sites[name]["fn"].support).inv(values[name]) for name in values}
 
     names: list[str] = []
+    axes: dict[str, tuple[str, ...]] = {}
+    observed: list[str] = []
 
     def layout() -> list[tuple[Any, Any]]:
         # NumPyro's own initial values exist for improper priors too
         sites = trace(substitute_fn=infer.init_to_uniform)
         names.extend(latent(sites))
+        axes.update(named_axes(sites))
+        observed.extend(data_sites(sites))
         first = {name: sites[name]["value"] for name in names}
         return list(zip(first.values(), unconstrained(first).values(), strict=True))
 
@@ -100,8 +111,22 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         parts = unconstrained(values)
         return jax.numpy.concatenate([parts[name].reshape(-1) for name in names])
 
-    parameters = ForeignParameters(shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta))
-    return ForeignModel(JaxLikelihood(log_density), parameters)
+    def by_observation(theta: Any) -> Any:
+        sites = trace(data=infer.util.constrain_fn(model, args, kwargs, split(theta)))
+        return {name: sites[name]["fn"].log_prob(sites[name]["value"]) for name in observed}
+
+    def data() -> dict[str, Any]:
+        sites = trace(substitute_fn=infer.init_to_uniform)
+        return {name: sites[name]["value"] for name in observed}
+
+    with jax.enable_x64(True):
+        values = jax.jit(data)() if observed else {}
+    parameters = ForeignParameters(
+        shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta), dims=axes
+    )
+    likelihoods: Callable[..., Any] = Compiled(by_observation) if observed else lambda theta: {}
+    observations = Observations(likelihoods, {name: np.asarray(value) for name, value in values.items()})
+    return ForeignModel(JaxLikelihood(log_density), parameters, observations)
 
 
 def copied(data: Any) -> Any:
@@ -127,10 +152,44 @@ def latent(sites: dict[str, Any]) -> list[str]:
             continue
         if site["fn"].support.is_discrete:
             raise InvalidInputError(
-                f"the latent site {name!r} is discrete, and a Gaussian is not: sum it out of the model, as "
-                "dist.MixtureSameFamily does, or condition on it with numpyro.handlers.condition"
+                f"the latent site {name!r} is discrete, and a Gaussian is not: give its data if it is observed, sum it "
+                "out of the model, as dist.MixtureSameFamily does, or condition on it with numpyro.handlers.condition"
             )
         names.append(name)
     if not names:
         raise InvalidInputError("the model has no latent site: nothing to approximate")
+    if not any(site["type"] == "sample" and site["is_observed"] for site in sites.values()):
+        warn_user(
+            "the model has no observed site and no factor, so that its posterior is its prior: are data missing from "
+            "the arguments?",
+            MgvbpWarning,
+        )
     return names
+
+
+def data_sites(sites: dict[str, Any]) -> list[str]:
+    """The names of the observed sites; factors, whose distribution is a ``Unit``, have no data."""
+    unit = require("numpyro.distributions", "numpyro").Unit
+    return [
+        name
+        for name, site in sites.items()
+        if site["type"] == "sample" and site["is_observed"] and not isinstance(site["fn"], unit)
+    ]
+
+
+def named_axes(sites: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What the axes of each site's value are called: a plate's name, or that of the site with the axis' number."""
+    found = {}
+    for name, site in sites.items():
+        if site["type"] not in ("sample", "deterministic"):
+            continue
+        shape = np.shape(site["value"])
+        # plates count their axes from the end of those that are not within one event
+        batch = len(site["fn"].batch_shape) if site["type"] == "sample" else len(shape)
+        axes = [f"{name}_dim_{number}" for number in range(len(shape))]
+        for plate in site["cond_indep_stack"]:
+            axis = batch + plate.dim
+            if 0 <= axis < len(shape) and shape[axis] == plate.size:
+                axes[axis] = plate.name
+        found[name] = tuple(axes)
+    return found

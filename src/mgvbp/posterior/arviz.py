@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mgvbp.core.linalg import Array
+from mgvbp.problem.problem import NamedParameters
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -16,52 +19,89 @@ if TYPE_CHECKING:
 def data_tree(
     theta: Array,
     *,
-    values: Mapping[str, Array] | None,
+    parameters: NamedParameters | None,
     labels: Sequence[str] | None,
     stats: Mapping[str, Array],
-    pointwise: Callable[[Array], Array] | None,
+    pointwise: Callable[[Array], Any] | None,
     chains: int = 1,
 ) -> DataTree:
     """An ArviZ DataTree of draws ``theta`` (S, d), which are those of ``chains`` chains, one after the other.
 
     Parameters
     ----------
-    values : mapping of str to ndarray of shape (S, *shape), or None
-        The named parameters on their constrained scale; None if they have no names.
+    parameters : NamedParameters, or None
+        The parameters behind θ; None if they have no names. Those of other packages' models may have ``dims`` and
+        ``coords``, the names of axes and of the entries along them.
     labels : sequence of str, or None
         What each entry of θ stands for, if that is known.
     stats : mapping of str to ndarray of shape (S,)
         For the group ``sample_stats``.
     pointwise : callable, or None
         (S, d) -> (S, N), the log-likelihood of each observation. If it is a method of a model that has the
-        observations as ``y``, they are exported too.
+        observations as ``y``, they are exported too. Models of other packages have an `Observations`.
     """
-    from arviz_base import from_dict
+    from arviz_base import dict_to_dataset
+    from xarray import DataTree
 
+    coords, dims = dict(getattr(parameters, "coords", {})), dict(getattr(parameters, "dims", {}))
+    likelihoods, data, names = observations(pointwise, theta)
+    draws: dict[str, Mapping[str, Array]] = {
+        "posterior": {"theta": theta} if parameters is None else parameters.constrain(theta),
+        "log_likelihood": likelihoods,
+        "sample_stats": stats,
+    }
+    groups = {}
+    for group, variables in draws.items():
+        arrays = {name: by_chain(np.asarray(rows), chains) for name, rows in variables.items()}
+        # the log-likelihood of an observation that is a vector is one number: it has the first axes only
+        axes: dict[Any, Any] = {
+            name: list(dims.get(name, ()))[: array.ndim - 2] for name, array in arrays.items()
+        }
+        if arrays:
+            groups[group] = dict_to_dataset(arrays, coords=coords | names, dims=axes)
+    for group, given in data.items():
+        if given:
+            groups[group] = dict_to_dataset(given, coords=coords, dims=dims, sample_dims=[])
+    # the labels of θ are for this group only, since a named parameter may be called theta too
+    of_theta: dict[Any, Any] = {} if labels is None else {"theta_dim_0": list(labels)}
+    group = "posterior" if parameters is None else "unconstrained_posterior"
+    groups[group] = dict_to_dataset({"theta": by_chain(theta, chains)}, coords=of_theta)
+    return DataTree.from_dict(groups)
+
+
+def observations(
+    pointwise: Callable[[Array], Any] | None, theta: Array
+) -> tuple[dict[str, Array], dict[str, Mapping[str, Any]], dict[str, list[str]]]:
+    """The log-likelihoods by observation, the data behind them by group, and the names of coefficients."""
+    from mgvbp.interop import Observations
     from mgvbp.models import RegressionModel
 
-    groups: dict[str, Mapping[str, Any]] = {"posterior": values or {"theta": theta}, "sample_stats": stats}
-    if values is not None:
-        groups["unconstrained_posterior"] = {"theta": theta}
-    if pointwise is not None:
-        groups["log_likelihood"] = {"y": pointwise(theta)}
-    arrays = {
-        group: {name: by_chain(np.asarray(draws), chains) for name, draws in variables.items()}
-        for group, variables in groups.items()
-    }
-    model = getattr(pointwise, "__self__", None)
+    if isinstance(pointwise, Observations):
+        data = {"observed_data": pointwise.observed_data, "constant_data": pointwise.constant_data}
+        return pointwise(theta), data, {}
+    if pointwise is None:
+        return {}, {}, {}
+    values, model = np.asarray(pointwise(theta)), getattr(pointwise, "__self__", None)
     y = np.asarray(getattr(model, "y", None))
-    if pointwise is not None and y.shape == groups["log_likelihood"]["y"].shape[1:]:
-        arrays["observed_data"] = {"y": y}
-    coords = {"beta_dim_0": list(model.names)} if isinstance(model, RegressionModel) else None
-    tree = from_dict(arrays, coords=coords)
-    if labels is not None:
-        # these labels are for this group only, since a named parameter may be called theta too
-        node = tree["posterior" if values is None else "unconstrained_posterior"]
-        node.dataset = node.to_dataset().assign_coords(theta_dim_0=list(labels))
-    return tree
+    names = {"beta_dim_0": list(model.names)} if isinstance(model, RegressionModel) else {}
+    return {"y": values}, {"observed_data": {"y": y} if y.shape == values.shape[1:] else {}}, names
 
 
 def by_chain(draws: Array, chains: int) -> Array:
     """Draws (S, ...) as (chains, S / chains, ...)."""
     return draws.reshape(chains, -1, *draws.shape[1:])
+
+
+def for_arviz(tree: DataTree) -> Any:
+    """``tree`` as the installed ArviZ takes it: an ``InferenceData`` before version 1.0, from then on the tree itself.
+
+    Without the package ``arviz``, which its parts ``arviz-base`` and ``arviz-stats`` do not need, it is the tree.
+    """
+    try:
+        if int(metadata.version("arviz").partition(".")[0]) >= 1:
+            return tree
+        with warnings.catch_warnings(action="ignore"):  # it announces its own successor
+            arviz = import_module("arviz")
+    except (metadata.PackageNotFoundError, ImportError, AttributeError):  # 0.23 fails beside some matplotlibs
+        return tree
+    return arviz.InferenceData.from_datatree(tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from mgvbp.posterior.distance import Distance, from_weights
 from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
-
-if TYPE_CHECKING:
-    from xarray import DataTree
 
 NEW_DRAWS = (100, 1000)
 """Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
@@ -173,7 +170,7 @@ class Examined(Approximation):
         progress: bool = False,
         log_density: LogDensity | None = None,
         grad: LogDensity | None = None,
-    ) -> DataTree:
+    ) -> Any:
         """Draws of the posterior itself, by Markov chains that start at the fit and know its shape.
 
         With gradients the chains are those of NUTS, without them of elliptical slice sampling, both in the frame of
@@ -203,8 +200,8 @@ class Examined(Approximation):
 
         Returns
         -------
-        xarray.DataTree
-            As ArviZ has it. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
+        xarray.DataTree or arviz.InferenceData
+            As for `to_arviz`. ``posterior`` has the parameters by name on their constrained scale, or ``theta``;
             ``unconstrained_posterior`` and ``log_likelihood`` are as in `to_arviz`. ``sample_stats`` has ``lp``, the
             log density at θ, ``acceptance_rate`` and, of NUTS, ``diverging``. The attributes of the tree and of
             ``posterior`` are ``sampler``, the worst ``rhat``, ``ess_bulk`` and ``ess_tail`` over the entries of θ,

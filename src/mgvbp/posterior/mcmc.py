@@ -13,15 +13,13 @@ from mgvbp.core.checks import as_key, positive_integer, require_memory, true_or_
 from mgvbp.core.linalg import Array
 from mgvbp.core.progress import progress as shown_progress
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
-from mgvbp.posterior.arviz import data_tree
+from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import LogDensity
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import called, checked_derivatives, checked_values
 from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_chains
 
 if TYPE_CHECKING:
-    from xarray import DataTree
-
     from mgvbp.posterior.examined import Examined
 
 REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
@@ -96,7 +94,7 @@ def mcmc(
     n_jobs: int | None,
     timeout: float | None,
     progress: bool,
-) -> DataTree:
+) -> Any:
     """Sample ``target`` by chains that start at ``posterior``; see `Posterior.mcmc`."""
     length, number = positive_integer(draws, "draws"), positive_integer(chains, "chains")
     require_memory(4 * length * number * posterior.dim, f"{length * number:,} draws", "draw fewer")
@@ -163,7 +161,7 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
     )
 
 
-def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> DataTree:
+def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> Any:
     """The draws as ArviZ has them."""
     chains, _, dim = sampled.theta.shape
     theta = sampled.theta.reshape(-1, dim)
@@ -172,7 +170,7 @@ def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) 
         stats["diverging"] = sampled.diverging
     tree = data_tree(
         theta,
-        values=None if posterior.parameters is None else posterior.named(theta),
+        parameters=posterior.parameters,
         labels=None if posterior.parameters is None and not posterior._labelled else posterior.labels,
         stats={name: column.reshape(-1) for name, column in stats.items()},
         pointwise=posterior._pointwise,
@@ -180,7 +178,7 @@ def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) 
     )
     tree.attrs.update(attributes)
     tree["posterior"].attrs.update(attributes)
-    return tree
+    return for_arviz(tree)
 
 
 @contextmanager

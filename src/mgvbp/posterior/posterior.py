@@ -15,7 +15,7 @@ from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.arviz import data_tree
+from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
@@ -28,7 +28,6 @@ from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-    from xarray import DataTree
 
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
@@ -190,27 +189,31 @@ class Posterior(Examined):
         theta = self.sample(positive_integer(num_draws, "num_draws"), generator)
         return method(theta, *args, rng=generator, **kwargs)
 
-    def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> DataTree:
-        """Draws as an ArviZ DataTree with one chain; the model, if it is known, is evaluated once per draw.
+    def to_arviz(self, num_draws: int = 1000, rng: int | np.random.Generator = 0) -> Any:
+        """Draws in the format of the installed ArviZ, with one chain; the model, if known, is evaluated at each draw.
+
+        That is an ``arviz.InferenceData`` where ``arviz`` is installed in a version before 1.0, as PyMC 5 needs it, and
+        an ``xarray.DataTree`` otherwise. In both, ``data["posterior"]["beta"]`` are the draws of a parameter, and
+        ``arviz_stats`` takes either.
 
         The group ``posterior`` has the values of `draws`. ``sample_stats`` has the log densities of the approximation
         (``log_q``) and of the target (``lp``) at θ. With named parameters, ``unconstrained_posterior`` has θ, which
         the methods of `mgvbp.models` take. If the model has ``pointwise``, ``log_likelihood`` has ``num_draws``
-        values for each observation, for LOO, and ``observed_data`` has the model's ``y``.
-
-        ArviZ before 1.0 needs ``arviz.InferenceData.from_datatree(posterior.to_arviz())``.
+        values for each observation, for LOO, and ``observed_data`` has the model's ``y``. Models of PyMC and NumPyro
+        bring the names of their axes, their data and the log-likelihood by observation.
         """
         theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
         stats = {"log_q": self.log_density(theta)}
         if self._target is not None:
             stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
-        return data_tree(
+        tree = data_tree(
             theta,
-            values=None if self.parameters is None else self.named(theta),
+            parameters=self.parameters,
             labels=None if self.parameters is None and not self._labelled else self.labels,
             stats=stats,
             pointwise=self._pointwise,
         )
+        return for_arviz(tree)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.

@@ -116,7 +116,7 @@ class Problem:
         if isinstance(self.log_likelihood, Streamed):
             object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
         if self.grad is not None and not callable(self.grad):
-            raise InvalidTypeError(f"grad must be a function, or 'jax'; got {shown(self.grad)}")
+            raise InvalidTypeError(f"grad must be a function, 'jax' or 'torch'; got {shown(self.grad)}")
         if self.grad is not None and self.num_batches > 1:
             raise InvalidInputError("minibatches need their own value_and_grad: grad= would be of all data")
         if self.prior is not None and getattr(self.log_likelihood, "includes_prior", False):
@@ -206,7 +206,8 @@ class Problem:
             )
         if not self.has_gradient:
             raise InvalidInputError(
-                "estimator='gradient' needs a gradient: give grad=, or grad='jax' if the function is one of JAX"
+                "estimator='gradient' needs a gradient: give grad=, or grad='jax' or 'torch' if the function is one of "
+                "theirs"
             )
         if self.missing_gradient:
             raise InvalidInputError(self.missing_gradient)

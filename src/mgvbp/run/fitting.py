@@ -111,9 +111,10 @@ def fit(
         is ``initial_mean``; the others are drawn from the prior if it is Gaussian, else from the initial Gaussian.
     vectorized : bool
         Whether ``log_likelihood`` takes all draws at once.
-    grad : callable or "jax", optional
-        The gradient of ``log_likelihood``, (S, d) -> (S, d), or with ``vectorized=False`` (d,) -> (d,). ``"jax"`` is
-        for a function, or a `Model` of a function, that JAX can differentiate (`from_jax`). Models with a method
+    grad : callable, "jax" or "torch", optional
+        The gradient of ``log_likelihood``, (S, d) -> (S, d), or with ``vectorized=False`` (d,) -> (d,). ``"jax"`` and
+        ``"torch"`` are for a function, or a `Model` of a function, that JAX (`from_jax`) or PyTorch (`from_torch`) can
+        differentiate. Models with a method
         ``value_and_grad`` need no ``grad``. A function is first compared with differences of ``log_likelihood``,
         which takes four evaluations that are not counted.
     noise : float, optional
@@ -355,12 +356,13 @@ def posed(
     grad: Callable[[Array], Any] | str | None,
     labels: Sequence[str] | None = None,
 ) -> Problem:
-    """The problem of `fit`; ``grad="jax"`` makes a function of JAX, which always takes all draws at once."""
+    """The problem of `fit`; functions of JAX and PyTorch (``grad="jax"``, ``"torch"``) take all draws at once."""
     if isinstance(grad, str):
-        from mgvbp.interop import from_jax
+        from mgvbp.interop import from_jax, from_torch
 
-        one_of(grad, ["jax"], "grad", " or a function")
-        log_likelihood, grad = from_jax(log_likelihood, vectorized=vectorized), None
+        package = one_of(grad, ["jax", "torch"], "grad", " or a function")
+        adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
+        log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
     if getattr(log_likelihood, "vectorized", False) is True:
         vectorized = True
     return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))
