@@ -34,6 +34,10 @@ SPREADS = (3.0, 2.0, 1.5)
 """Standard deviations of the prior of log a, log b and log ℓ around their usual values: it keeps them from running
 away where points say little. The KL on eight schools does not change at half or double."""
 
+LONGEST = 3.0
+"""Most by which log ℓ exceeds its usual value: a process that is sure of its quadratics for ever trusts them far
+beyond its points."""
+
 
 @dataclass(frozen=True, eq=False)
 class Process:
@@ -193,5 +197,6 @@ def _maximised(
         fit = 0.5 * rest @ dual + np.log(root.diagonal()).sum() + 0.5 * away @ away
         return float(fit), gradient + away / spread
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    bounds = [(None, None)] * 2 + [(None, most) for most in centre[2:] + LONGEST]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
     return np.asarray(found.x), float(found.fun)

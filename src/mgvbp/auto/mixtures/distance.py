@@ -28,6 +28,9 @@ HOPES = 1000
 MOST_HOPE = 0.2
 """Most nats that are added for mass beyond the fence; the rest of what may be there counts as error alone."""
 
+MOST_ERROR = 0.3
+"""Error of the surrogate's mass, relative to it, above which its value is not used: one far candidate makes it up."""
+
 
 class Expected(NamedTuple):
     """What the surrogate says about a mixture, all that is needed once the true values are there."""
@@ -85,6 +88,9 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     misfit = 0.5 * float(errors.var(ddof=1))
     if not (np.isfinite(change).all() and mass > 0.0):
         return Distance.of_weights(log_weights)._replace(misfit=misfit)
+    if known.mass_error > MOST_ERROR:  # where the surrogate's mass is nobody's guess, that of the draws is a bound
+        plain = Distance.of_weights(log_weights)
+        return plain._replace(kl_se=math.hypot(plain.kl_se, known.mass_error), misfit=misfit)
     log_evidence = known.log_mass + math.log(mass)
     evidence_se = math.hypot(float(change.std(ddof=1)) / mass / math.sqrt(n), known.mass_error)
     bound = known.bound + float(errors.mean())
