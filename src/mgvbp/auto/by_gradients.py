@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Line, Point
+from mgvbp.auto.climb import Climb
 from mgvbp.auto.court import Court, leaving, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.polish import Look
 from mgvbp.auto.rivals import inside, peak, top
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
@@ -34,8 +36,12 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
 from mgvbp.surfaces.gradient_regression import quadratic
-from mgvbp.surfaces.gradient_surface import fit_gradients
+from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
+
+
+LATE = 2
+"""The round of climbs that comes before a certificate."""
 
 
 class ByGradients(Court):
@@ -69,6 +75,9 @@ class ByGradients(Court):
             climbing = [ascent for ascent in state.lookouts if not ascent.arrived]
             x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
             return np.array([place(state.first, point) for point in x])
+        if state.phase is Phase.CLIMB:
+            x = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
+            return state.first.mean + state.first.family.from_frame(state.first.factor, x)
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -94,6 +103,8 @@ class ByGradients(Court):
             return self._ascended(told, theta, finite, values, gradients)
         if state.phase is Phase.LOOKOUT:
             return self._looked(told, theta, values, gradients)
+        if state.phase is Phase.CLIMB:
+            return self._climbed(told, values, gradients)
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
@@ -117,6 +128,13 @@ class ByGradients(Court):
             return surface
         jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
         return other if jumps or other.cautious.noise < surface.noise else surface
+
+    def _look(self, archive: Archive, surface: Surface) -> Look:
+        """Follows a surface of gradients without its noise, which takes most of the time of a fit."""
+        if not surface.slopes:
+            return super()._look(archive, surface)
+        given = archive.values, archive.gradients, archive.groups
+        return lambda q: follow_gradients(archive.view(q), *given, surface)
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -143,7 +161,18 @@ class ByGradients(Court):
             if rival is not None and _hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if self._doubtful(state, surface):
+            return self._begin_climbs(replace(state, surface=surface), 1)
         return super()._settled(state, surface)
+
+    def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:
+        """Whether the mode seems to be no place for a Gaussian, so that the bound is to be climbed instead."""
+        if state.climbed or state.rival is not None or state.phase is Phase.HESSIAN:
+            return False
+        if surface is None or self._misleading(state, surface):
+            return True
+        early = state.phase is Phase.SURVEY and surface.rest > constants.FAR_FROM_GAUSSIAN
+        return early or state.n_evaluations > constants.STUCK * (self.dim + 10)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
         """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
@@ -168,6 +197,11 @@ class ByGradients(Court):
         if (lead := self._lead(state, surface)) is not None:
             rest = tuple(other for other in state.leads if other[0] is not lead)
             return self._visited(replace(leaving(state), leads=rest), lead)
+        if state.climbed < LATE and _scattered(state):
+            return self._begin_climbs(replace(state, climbed=LATE - 1), constants.LATE_CLIMBS)
+        if (climb := self._higher_climb(state, surface)) is not None:
+            rest_of_them = tuple(other for other in state.climbs if other is not climb)
+            return self._begun_anew(replace(leaving(state), climbs=rest_of_them), climb.gaussian(state.first))
         return super()._charged(state, surface)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
@@ -279,6 +313,51 @@ class ByGradients(Court):
         x = first.family.to_frame(first.factor, point - first.mean)
         return self._climbing(replace(state, surface=None), x[None])
 
+    # --- climbing the bound -----------------------------------------------------------------------
+
+    def _begin_climbs(self, state: SearchState, count: int) -> SearchState:
+        """Begin climbs of the bound: the first at the initial Gaussian, others dispersed around it."""
+        rng, d = self._generator(state), self.dim
+        means = rng.standard_normal((count, d))
+        means[0] = 0.0
+        climbs = tuple(Climb.start(mean, np.full(d, -float(k > 0)), rng) for k, mean in enumerate(means))
+        climbing = replace(state, climbs=climbs, climbed=state.climbed + 1, phase=Phase.CLIMB, leap=None)
+        return replace(climbing, want=count * len(climbs[0].points))
+
+    def _climbed(self, state: SearchState, values: Array, gradients: Array) -> SearchState:
+        """Take the values at the next points of the climbs; once all have ended, go to the best or stay."""
+        first, moved, start = state.first, [], 0
+        slopes = first.family.solve(first.factor, gradients)
+        for climb in state.climbs:
+            if not climb.arrived:
+                rows = slice(start, start := start + len(climb.points))
+                climb = climb.tell(values[rows], slopes[rows])
+            moved.append(climb)
+        state = replace(state, climbs=tuple(moved))
+        if waiting := sum(len(climb.points) for climb in moved if not climb.arrived):
+            return replace(state, want=waiting)
+        ended = sorted((c for c in moved if c.value > -math.inf), key=lambda climb: -climb.value)
+        state, surface = replace(state, climbs=tuple(ended), phase=Phase.REFINE), state.surface
+        if state.climbed == LATE:
+            assert surface is not None
+            return refined(state, surface.size)
+        known = surface is not None and not surface.poor
+        if not ended or (known and surface.lower_bound > ended[0].lower_bound(first)):
+            return super()._settled(state, surface)
+        return self._begun_anew(replace(state, climbs=tuple(ended[1:])), ended[0].gaussian(first))
+
+    def _higher_climb(self, state: SearchState, surface: Surface) -> Climb | None:
+        """The highest end of a climb, elsewhere, from which a Gaussian may become better than q; None if there is none."""
+        doubt = constants.DIAGONAL_DOUBT + 0.1 * self.dim
+        if state.visits >= self.most_visits:
+            return None
+        for climb in state.climbs:
+            mean = climb.gaussian(state.first).mean[None]
+            known = any(inside(other, mean)[0] for other in (state.q, *state.seen))
+            if not known and climb.lower_bound(state.first) + doubt > surface.lower_bound:
+                return climb
+        return None
+
     # --- finding a region for a Gaussian ----------------------------------------------------------
 
     def _ascended(
@@ -313,7 +392,7 @@ class ByGradients(Court):
         """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
         if state.escapes == constants.MOST_RETREATS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
-        if state.escapes == 0 and state.q is not state.first:
+        if state.escapes == 0 and not state.climbed and state.q is not state.first:
             q = state.first
         else:
             archive = state.archive
@@ -323,6 +402,11 @@ class ByGradients(Court):
             mean = state.q.mean if keeps else archive.theta[best].copy()
             q = Gaussian.from_factor(mean, 2.0 * state.q.factor, self.family)
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
+
+
+def _scattered(state: SearchState) -> bool:
+    """Whether ascents from elsewhere have ended outside of q: the density has several modes."""
+    return any(not inside(state.q, place(state.first, end.here.x)[None])[0] for end in state.lookouts)
 
 
 def _hopeless(surface: Surface, rival: SearchState) -> bool:

@@ -236,6 +236,14 @@ MOST_RETREATS = 16
 ABOUT_THE_MEAN = 4
 """Retreats that keep the mean; later ones are centred at the best draw."""
 
+STUCK = 30
+"""Evaluations per parameter (plus ten) after which a search by gradients that has not climbed the bound does so."""
+LATE_CLIMBS = 3
+"""Climbs of the bound, from dispersed starts, if ascents from elsewhere have shown that the density has several modes."""
+DIAGONAL_DOUBT = 1.0
+"""Nats (plus a tenth per parameter) by which a diagonal Gaussian may be below a result and still be worth a visit: with
+correlations it may be better."""
+
 # --- several starts, and what is affordable -------------------------------------------------------------
 
 SCREENING_GAP = 0.5

@@ -213,7 +213,7 @@ class Rules(ABC):
 
     def _limited(self, state: SearchState) -> SearchState:
         """Stop if there are no evaluations left."""
-        whole = state.phase in (Phase.TRIAL, Phase.LOOKOUT)  # a part of these points would say nothing
+        whole = state.phase in (Phase.TRIAL, Phase.LOOKOUT, Phase.CLIMB)  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
@@ -307,7 +307,9 @@ class Rules(ABC):
         least = max(
             constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise
         )
-        best, arrived = polish(surface, self._look(archive), least, self.tol)
+        best, arrived = polish(surface, self._look(archive, surface), least, self.tol)
+        if best is not surface:
+            best = self._fit(archive, archive.view(best.q)) or surface
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
@@ -323,8 +325,8 @@ class Rules(ABC):
         )
         return polished, best, last, arrived
 
-    def _look(self, archive: Archive) -> Look:
-        """Fits surfaces to the draws of an archive."""
+    def _look(self, archive: Archive, surface: Surface) -> Look:
+        """Fits surfaces like ``surface`` to the draws of an archive."""
         return lambda q: self._fit(archive, archive.view(q))
 
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
@@ -375,6 +377,8 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "charges",
         "lookouts",
         "leads",
+        "climbs",
+        "climbed",
         "seen",
         "wide",
         "record",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mgvbp.auto.ascent import Ascent
+from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.trial import Trial
@@ -38,6 +39,8 @@ class Phase(StrEnum):
     """They try to refute the result: the same draws again, and points far out in the tails."""
     LOOKOUT = "lookout"
     """They climb, with gradients, from elsewhere: is there a higher mode?"""
+    CLIMB = "climb"
+    """They climb, with gradients, the bound of diagonal Gaussians on fixed points."""
     WITNESS = "witness"
     """They show tails that the surface does not predict."""
 
@@ -98,6 +101,10 @@ class SearchState:
     """Trials so far, of this result or earlier ones."""
     lookouts: tuple[Ascent, ...] = ()
     """Ascents from elsewhere, which look for a higher mode; empty until the first result."""
+    climbs: tuple[Climb, ...] = ()
+    """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
+    climbed: int = 0
+    """How many rounds of climbs there were: one at the start, and one before a certificate."""
     rival: SearchState | None = None
     """The state of an earlier result, which was left to look at another mode."""
     leads: tuple[tuple[Array, float], ...] = ()

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.core.linalg import SINGULAR, Array, collinear, symmetric_part
 from mgvbp.families import BlockDiagonal, Diagonal, Family
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.surface import orthogonal
@@ -84,6 +85,18 @@ def linear(draws: Draws, family: Family) -> GradientFit | None:
         errors=influence[:, :1] * residuals,
         gram=_gram(family, residuals, influence[:, 1:]),
     )
+
+
+def linear_followed(draws: Draws) -> tuple[Array, Array, Array] | None:
+    """g, G and what the quadratic predicts of h (N,), as `linear` has them, without any errors."""
+    root = np.sqrt(draws.weights)[:, None]
+    Z = np.concatenate([root, root * draws.eps], axis=1)
+    factor, failed = dpotrf(Z.T @ Z, lower=1)
+    if failed or collinear(factor, np.square(Z).sum(axis=0)):
+        return None
+    coefficients = dpotrs(factor, Z.T @ (root * draws.v), lower=1)[0]
+    g, G = coefficients[0], symmetric_part(-0.5 * coefficients[1:])
+    return g, G, quadratic(draws.eps, g, G)
 
 
 def quadratic(eps: Array, g: Array, G: Array) -> Array:
