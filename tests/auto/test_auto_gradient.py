@@ -157,7 +157,10 @@ def test_gram_is_that_of_the_errors_written_out(family):
         np.where(structure.mask, 0.25 * (np.outer(r, a) + np.outer(a, r)), 0.0)
         for r, a in zip(estimate.residuals, influence[1:].T, strict=True)
     ]
-    np.testing.assert_allclose(estimate.gram, np.tensordot(errors, errors, ((1, 2), (1, 2))), atol=1e-12)
+    expected, rows = np.tensordot(errors, errors, ((1, 2), (1, 2))), np.arange(N)
+    np.testing.assert_allclose(estimate.bends.gram(rows), expected, atol=1e-12)
+    np.testing.assert_allclose(estimate.bends.gram(rows[::2]), expected[::2, ::2], atol=1e-12)
+    np.testing.assert_allclose(estimate.bends.inner(rows, rows[::-1]), expected[:, ::-1].diagonal(), atol=1e-12)
     np.testing.assert_allclose(estimate.errors, influence[0][:, None] * estimate.residuals, atol=1e-12)
 
 

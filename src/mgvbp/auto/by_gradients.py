@@ -24,7 +24,7 @@ from mgvbp.auto.climb import Climb
 from mgvbp.auto.court import Court, leaving, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
-from mgvbp.auto.polish import Look
+from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rivals import inside, peak, top
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
@@ -161,9 +161,36 @@ class ByGradients(Court):
             if rival is not None and _hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if rival is not None and state.phase is Phase.SURVEY and surface is not None:
+            doubt = constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
+            if surface.lower_bound + doubt < rival.lower_bound:
+                return self._returned(state, rival)
         if self._doubtful(state, surface):
             return self._begin_climbs(replace(state, surface=surface), 1)
+        if surface is not None and self._near_the_top(surface):
+            return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _near_the_top(self, surface: Surface) -> bool:
+        """Whether the draws at hand know the bound around q better than a leap, which overshoots far from a Gaussian."""
+        noise = surface.noise + constants.CONFIDENCE * surface.noise_sd
+        return (
+            surface.slopes
+            and not (surface.poor or surface.ridge)
+            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and surface.size >= self.enough
+            and max(noise, self.least_gain * self.tol) < surface.gap < constants.NEAR_THE_TOP
+        )
+
+    def _followed(self, state: SearchState, surface: Surface) -> SearchState:
+        """Go to the optimum of the bound on the draws at hand, and make more draws there."""
+        least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise)
+        best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
+        if best is surface:
+            return super()._settled(state, surface)
+        more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
+        moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
+        return refined(moved, surface.size)
 
     def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:
         """Whether the mode seems to be no place for a Gaussian, so that the bound is to be climbed instead."""
@@ -198,7 +225,7 @@ class ByGradients(Court):
             rest = tuple(other for other in state.leads if other[0] is not lead)
             return self._visited(replace(leaving(state), leads=rest), lead)
         if state.climbed < LATE and _scattered(state):
-            return self._begin_climbs(replace(state, climbed=LATE - 1), constants.LATE_CLIMBS)
+            return self._begin_climbs(replace(state, climbed=LATE - 1), _affordable_climbs(state))
         if (climb := self._higher_climb(state, surface)) is not None:
             rest_of_them = tuple(other for other in state.climbs if other is not climb)
             return self._begun_anew(replace(leaving(state), climbs=rest_of_them), climb.gaussian(state.first))
@@ -225,7 +252,8 @@ class ByGradients(Court):
             return None
         left = archive.values - quadratic(view.eps, slopes.g, slopes.G)
         basis: Family = Full(self.dim)
-        if constants.CERTIFYING * basis.num_monomials > view.size:
+        work = len(left) * basis.num_monomials**2
+        if constants.CERTIFYING * basis.num_monomials > view.size or work > constants.MOST_COMPARED:
             basis = Diagonal(self.dim)
         rest = fit_surface(view, basis, left, math.inf)
         if rest is None:
@@ -390,8 +418,13 @@ class ByGradients(Court):
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
+        if state.rival is not None and state.escapes - state.rival.escapes == constants.FEW_RETREATS:
+            return self._returned(state, state.rival)
         if state.escapes == constants.MOST_RETREATS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
+        if state.climbed and state.rival is None and state.surface is not None:
+            more = refined(replace(state, escapes=state.escapes + 1, failures=0), 2.0 * state.surface.size)
+            return replace(more, want=self.least)
         if state.escapes == 0 and not state.climbed and state.q is not state.first:
             q = state.first
         else:
@@ -407,6 +440,12 @@ class ByGradients(Court):
 def _scattered(state: SearchState) -> bool:
     """Whether ascents from elsewhere have ended outside of q: the density has several modes."""
     return any(not inside(state.q, place(state.first, end.here.x)[None])[0] for end in state.lookouts)
+
+
+def _affordable_climbs(state: SearchState) -> int:
+    """How many climbs take about a third of the evaluations so far; two at least if none was made at the start."""
+    affordable = round(constants.CLIMB_SHARE * state.n_evaluations / constants.CLIMB_COST)
+    return min(max(affordable, 1 if state.climbed else 2), constants.LATE_CLIMBS)
 
 
 def _hopeless(surface: Surface, rival: SearchState) -> bool:

@@ -91,6 +91,9 @@ POLISHED_NOISE = 0.05
 """The same as a share of the noise: a better optimum of the draws at hand would be an optimum of their noise."""
 POLISHED_GAIN = 0.01
 """Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
+NEAR_THE_TOP, FOLLOWED = 2.0, 0.2
+"""With gradients, far from a Gaussian: fewer nats than this below the optimum the search goes to the optimum of the draws
+at hand in place of a leap, and then makes this share of more draws."""
 SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
@@ -179,6 +182,8 @@ they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+MOST_COMPARED = 2e8
+"""Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0
 """Values jump if what a quadratic misses of them has a standard deviation of more than this many times the largest that
 their gradients allow: few draws may show more of one than of the other."""
@@ -233,13 +238,17 @@ NARROW = 0.3
 largest curvature met by the ascent."""
 MOST_RETREATS = 16
 """How often, with gradients, a narrower Gaussian is tried before the search gives up."""
+FEW_RETREATS = 3
+"""The same on a visit to another mode, after which the search returns to its result."""
 ABOUT_THE_MEAN = 4
 """Retreats that keep the mean; later ones are centred at the best draw."""
 
 STUCK = 30
 """Evaluations per parameter (plus ten) after which a search by gradients that has not climbed the bound does so."""
 LATE_CLIMBS = 3
-"""Climbs of the bound, from dispersed starts, if ascents from elsewhere have shown that the density has several modes."""
+"""Most climbs of the bound, from dispersed starts, if ascents from elsewhere have shown that the density has several modes."""
+CLIMB_SHARE, CLIMB_COST = 0.33, 400
+"""The share of the evaluations so far that such climbs may take, and what one of them takes."""
 DIAGONAL_DOUBT = 1.0
 """Nats (plus a tenth per parameter) by which a diagonal Gaussian may be below a result and still be worth a visit: with
 correlations it may be better."""

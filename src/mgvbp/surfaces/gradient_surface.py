@@ -152,13 +152,35 @@ class _Fit:
         g, G = estimate.g, estimate.G
         solved = _solved(G, np.column_stack([g, estimate.errors.T]))
         self.gap = 0.5 * float(g @ solved[:, 0]) + float(np.square(G[q.family.mask]).sum())
-        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for each pair of draws, which contribute δ, δG and δ', δG' to the errors
-        gram = 0.5 * (estimate.errors @ solved[:, 1:]) + estimate.gram
-        firsts = np.flatnonzero(draws.twins >= np.arange(len(gram)))
-        if len(firsts) < len(gram):  # a pair counts as one draw
-            gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
-        self.noise = float(gram.trace())
-        self.noise_sd = math.sqrt(2.0 * float(np.vdot(gram, gram)))
+        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for two draws, which contribute δ, δG and δ', δG' to the errors; a pair is one draw
+        errors, solved = estimate.errors, solved[:, 1:]
+        firsts = np.flatnonzero(draws.twins >= np.arange(len(errors)))
+        seconds = draws.twins[firsts]
+
+        def inner(one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
+            return 0.5 * np.einsum("nd,dn->n", errors[one], solved[:, two]) + estimate.bends.inner(one, two)
+
+        paired = seconds != firsts
+        squares = inner(firsts, firsts)
+        squares[paired] += inner(seconds[paired], seconds[paired])
+        squares[paired] += 2.0 * inner(firsts[paired], seconds[paired])
+        self.noise = float(squares.sum())
+        self.noise_sd = math.sqrt(2.0 * (float(squares @ squares) + self._crossed(draws, solved)))
+
+    def _crossed(self, draws: Draws, solved: Array) -> float:
+        """The sum of the squared inner products between different draws, by at most `constants.MOST_CROSSED` of them."""
+        errors, twins = self.estimate.errors, draws.twins
+        firsts = np.flatnonzero(twins >= np.arange(len(twins)))
+        some = firsts[:: -(-len(firsts) // constants.MOST_CROSSED)]
+        if len(some) < 2:
+            return 0.0
+        rows = np.unique(np.concatenate([some, twins[some]]))
+        gram = 0.5 * (errors[rows] @ solved[:, rows]) + self.estimate.bends.gram(rows)
+        starts = np.searchsorted(rows, some)
+        if len(some) < len(rows):
+            gram = np.add.reduceat(np.add.reduceat(gram, starts, axis=0), starts, axis=1)
+        total = float(np.vdot(gram, gram)) - float(np.square(gram.diagonal()).sum())
+        return max(total, 0.0) * len(firsts) * (len(firsts) - 1.0) / (len(some) * (len(some) - 1.0))
 
     def state_at_least(self, noise: float) -> None:
         """Scale the errors up, if need be, so that the noise is at least ``noise``."""

@@ -25,7 +25,7 @@ from mgvbp.core.linalg import Array, collinear
 from mgvbp.families import Family
 from mgvbp.families.base import Indices
 from mgvbp.surfaces import constants
-from mgvbp.surfaces.gradient_regression import Draws, GradientFit
+from mgvbp.surfaces.gradient_regression import Draws, Entries, GradientFit
 
 
 def degrees(draws: Draws) -> list[int]:
@@ -102,7 +102,7 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
         own=np.einsum("nj,nj->n", own, residuals),
         residuals=np.asarray(residuals, dtype=np.float64),
         errors=errors[:, :d],
-        gram=kept @ kept.T,
+        bends=Entries(kept),
     )
 
 
