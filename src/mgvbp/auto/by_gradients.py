@@ -47,7 +47,7 @@ LATE = 2
 class ByGradients(Court):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
-    A value with its gradient counts as one evaluation. By default there are at most 250 (d + 10) of them.
+    A value with its gradient counts as one evaluation. By default there are at most 600 (d + 10) of them.
     """
 
     needs_gradients = True
@@ -58,14 +58,18 @@ class ByGradients(Court):
     ) -> None:
         super().__init__(family, prior, tol, labels)
         count = self.dim + 1
-        self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._fewest = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._pairs_only = self.dim > constants.PAIRS_ONLY_ABOVE
+        self.least = 2 * self._fewest if self._pairs_only else self._fewest
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
         self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
-        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
+        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), constants.MOST_GRADIENTS * (self.dim + 10)
 
     def _paired(self, state: SearchState) -> bool:
+        if self._pairs_only:
+            return state.phase not in (Phase.HESSIAN, Phase.WITNESS)
         return self.dim > constants.PAIRED_ABOVE and state.phase in (Phase.REFINE, Phase.VERIFY)
 
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
@@ -108,7 +112,8 @@ class ByGradients(Court):
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
-        return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
+        archive = state.archive.add(source, theta, values, gradients, paired=paired)
+        return replace(told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive)
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
@@ -177,7 +182,7 @@ class ByGradients(Court):
         return (
             surface.slopes
             and not (surface.poor or surface.ridge)
-            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
             and surface.size >= self.enough
             and max(noise, self.least_gain * self.tol) < surface.gap < constants.NEAR_THE_TOP
         )
@@ -198,14 +203,14 @@ class ByGradients(Court):
             return False
         if surface is None or self._misleading(state, surface):
             return True
-        early = state.phase is Phase.SURVEY and surface.rest > constants.FAR_FROM_GAUSSIAN
+        early = state.phase is Phase.SURVEY and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
         return early or state.n_evaluations > constants.STUCK * (self.dim + 10)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
         """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
         fresh = (
             surface.slopes
-            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
             and leap.gain > constants.CONFIDENCE * self.tol
         )
         state = super()._trying(state, leap, surface)
@@ -213,18 +218,18 @@ class ByGradients(Court):
 
     def _num_fresh(self, rest: float) -> int:
         least = max(20, constants.LOOKED_AT // self.dim, self.dim + 1)
-        return least if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+        return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        if (axis := self._contradicted(state, surface)) is not None:
-            where = f"most along {self._name(axis)}"
-            return refuted(state, "gradients", Outcome.DISAGREE, where=where)
         if not state.lookouts:
+            if (axis := self._contradicted(state, surface)) is not None:
+                where = f"most along {self._name(axis)}"
+                return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
         if (lead := self._lead(state, surface)) is not None:
             rest = tuple(other for other in state.leads if other[0] is not lead)
             return self._visited(replace(leaving(state), leads=rest), lead)
-        if state.climbed < LATE and _scattered(state):
+        if state.climbed < LATE and _scattered(state, surface):
             return self._begin_climbs(replace(state, climbed=LATE - 1), _affordable_climbs(state))
         if (climb := self._higher_climb(state, surface)) is not None:
             rest_of_them = tuple(other for other in state.climbs if other is not climb)
@@ -333,7 +338,8 @@ class ByGradients(Court):
     def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
         """Look at the curvature where an ascent has ended."""
         q, scale = narrow(state.first, ascent)
-        return replace(self._begun_anew(state, q), scale=scale, phase=Phase.HESSIAN)
+        anew = self._begun_anew(state, q)
+        return replace(anew, scale=scale, phase=Phase.HESSIAN, target_size=float(self._fewest))
 
     def _visited(self, state: SearchState, point: Array) -> SearchState:
         """Climb from the point."""
@@ -414,7 +420,9 @@ class ByGradients(Court):
         if ascent is None or not ascent.arrived:
             return replace(state, far=ascent)
         q, scale = narrow(first, ascent)
-        return replace(state, q=q, scale=scale, far=None, phase=Phase.HESSIAN)
+        return replace(
+            state, q=q, scale=scale, far=None, phase=Phase.HESSIAN, target_size=float(self._fewest)
+        )
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
@@ -437,9 +445,20 @@ class ByGradients(Court):
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
 
 
-def _scattered(state: SearchState) -> bool:
-    """Whether ascents from elsewhere have ended outside of q: the density has several modes."""
-    return any(not inside(state.q, place(state.first, end.here.x)[None])[0] for end in state.lookouts)
+def _scattered(state: SearchState, surface: Surface) -> bool:
+    """Whether ascents from elsewhere have ended at other modes.
+
+    A concave function rises towards q by at least the difference of the values. An ascent that has ended outside of q,
+    and where the function rises towards q by less than half of that, is at another mode.
+    """
+    first, top = state.first, float(surface.predicted(np.zeros((1, state.q.dim)))[0])
+    centre = first.family.to_frame(first.factor, state.q.mean - first.mean)
+    for end in state.lookouts:
+        outside = not inside(state.q, place(first, end.here.x)[None])[0]
+        rise = float(end.here.gradient @ (centre - end.here.x))
+        if outside and end.here.is_finite and rise < 0.5 * abs(top - end.here.value):
+            return True
+    return False
 
 
 def _affordable_climbs(state: SearchState) -> int:

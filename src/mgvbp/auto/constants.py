@@ -58,6 +58,9 @@ are asked for."""
 LOOKED_AT = 48
 """Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
 stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
+PAIRS_ONLY_ABOVE, KEPT = 100, 8
+"""Above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as many of them: what
+is left of the quadratic's odd part is of the fourth degree. The archive then keeps about so many draws per parameter."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
@@ -264,5 +267,11 @@ FULL_QUADRATIC = 900
 """A full quadratic with at most this many coefficients (d = 40) is fitted whatever the family is."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which a surface costs too many draws: the largest d is 43 if full, 499 if diagonal."""
-MOST_PARAMETERS = 500
+MOST_PARAMETERS = 1000
 """Parameters beyond which a search costs too much even with gradients: it takes some tens of them per parameter."""
+MOST_GRADIENTS = 600
+"""Default of the largest number of evaluations of a search by gradients, per parameter (plus ten). A search that
+converges ends long before; the strongest ridges of the zoo take 250."""
+TOLERANCE, MANY = 0.01, 50
+"""The default tolerance in nats, and the number of parameters from which on it, and what a quadratic may miss, grow: a
+tolerance in proportion to d keeps the error of each marginal the same."""

@@ -41,14 +41,26 @@ class Auto:
 
     Parameters
     ----------
-    tol : float
-        How far below the optimum, in nats, the lower bound may be.
+    tol : float, optional
+        How far below the optimum, in nats, the lower bound may be. By default 0.01 for at most 50 parameters, and
+        d/5000 for more, so that each of them is known equally well: 0.2 nats for 1,000.
     """
 
-    tol: float = 0.01
+    tol: float | None = None
 
     def __post_init__(self) -> None:
-        positive_number(self.tol, "tol")
+        if self.tol is not None:
+            positive_number(self.tol, "tol")
+
+    def tolerance(self, dim: int) -> float:
+        """The tolerance in nats for so many parameters.
+
+        Examples
+        --------
+        >>> Auto().tolerance(10), Auto().tolerance(1000), Auto(0.05).tolerance(1000)
+        (0.01, 0.2, 0.05)
+        """
+        return constants.TOLERANCE * max(1.0, dim / constants.MANY) if self.tol is None else self.tol
 
     def start(
         self,
@@ -97,7 +109,7 @@ class Auto:
         family = resolve_family(family, dim, getattr(target, "labels", None))
         given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
         by = ByGradients if given else ByValues
-        rules = by(family, prior, self.tol, getattr(target, "labels", None))
+        rules = by(family, prior, self.tolerance(dim), getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
         means = start_means(starts, first, prior, key)

@@ -77,6 +77,8 @@ class Rules(ABC):
         self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
         self._labels = labels
         self.first_radius = constants.FIRST_RADIUS * self.dim + 1.0
+        # what a quadratic misses of many parameters adds up, and matters to none of them
+        self.many = math.sqrt(max(1.0, self.dim / constants.MANY))
 
     def start(
         self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
@@ -270,7 +272,7 @@ class Rules(ABC):
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
         left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
         unknown = surface.ridge or surface.clipped
-        if surface.rest < constants.POLISH_ABOVE:
+        if surface.rest < self.many * constants.POLISH_ABOVE:
             state = replace(state, stretch=state.least_stretch)
         elif surface.noise * left < self.tol and not unknown:
             polished = self._polished(state, surface, leap)

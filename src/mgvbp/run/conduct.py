@@ -228,7 +228,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         refuted = outcome.ending.outcome in REFUTED
-        remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
+        remarks = [text for text in ("" if refuted else _distance(found.gap, method.tolerance(problem.dim)), advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}"
         warn_user(message, ConvergenceWarning)
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
