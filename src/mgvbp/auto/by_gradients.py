@@ -163,7 +163,7 @@ class ByGradients(Court):
         rival = state.rival
         if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
             q = laplace(surface, state.scale)
-            if rival is not None and _hopeless(surface, rival):
+            if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
         if rival is not None and state.phase is Phase.SURVEY and surface is not None:
@@ -421,7 +421,7 @@ class ByGradients(Court):
             return replace(state, far=ascent)
         q, scale = narrow(first, ascent)
         return replace(
-            state, q=q, scale=scale, far=None, phase=Phase.HESSIAN, target_size=float(self._fewest)
+            state, q=q, scale=scale, far=None, phase=Phase.HESSIAN, want=0, target_size=float(self._fewest)
         )
 
     def _escaped(self, state: SearchState) -> SearchState:
@@ -467,7 +467,7 @@ def _affordable_climbs(state: SearchState) -> int:
     return min(max(affordable, 1 if state.climbed else 2), constants.LATE_CLIMBS)
 
 
-def _hopeless(surface: Surface, rival: SearchState) -> bool:
+def hopeless(surface: Surface, rival: SearchState) -> bool:
     """Whether Laplace's approximation, by a narrow surface at another mode, is far below the bound of the rival."""
     leap = propose(surface, math.inf, extrapolate=False)
     doubt = constants.LAPLACE_DOUBT + 0.1 * surface.q.dim

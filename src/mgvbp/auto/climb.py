@@ -18,11 +18,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.core.linalg import Array
+from mgvbp.estimators.draws import sobol
 from mgvbp.families.gaussian import Gaussian
 
 POINTS = 8
@@ -34,8 +33,6 @@ PROMISE = 0.02
 """A climb ends when its next step promises fewer nats per parameter than this (plus a tenth of a nat in all)."""
 HALVINGS = 12
 """How often the standard deviations are halved if a value is not finite at the start."""
-NEAREST = 2.0**-24
-"""Probability beyond the outermost points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +114,6 @@ class Climb:
 
 def fixed_points(count: int, dim: int, rng: np.random.Generator) -> Array:
     """Points ±ε of a scrambled Sobol sequence, as normals (count, dim) with variance 1 on every axis."""
-    uniforms = qmc.Sobol(dim, scramble=True, rng=rng).random(count // 2)
-    half = ndtri(np.clip(uniforms, NEAREST, 1.0 - NEAREST))
+    half = sobol(rng, count // 2, dim)
     half /= np.sqrt(np.square(half).mean(axis=0))
     return np.concatenate([half, -half])

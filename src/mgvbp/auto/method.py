@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import constants
 from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
+from mgvbp.auto.many import ManyParameters
 from mgvbp.auto.search import Search, Starts
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Family, resolve_family
+from mgvbp.families import Family, Full, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, initial_frame
@@ -108,7 +109,9 @@ class Auto:
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
         given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
-        by = ByGradients if given else ByValues
+        by: type[ByGradients | ByValues] = ByGradients if given else ByValues
+        if given and isinstance(family, Full) and dim > constants.PAIRS_ONLY_ABOVE:
+            by = ManyParameters
         rules = by(family, prior, self.tolerance(dim), getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)

@@ -15,6 +15,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
 
 
@@ -123,6 +124,10 @@ class SearchState:
     """What tried to refute the result, and what came of it."""
     scale: float = 1.0
     """Factor on the standard deviations of the initial Gaussian that narrowed it to show the curvature."""
+    moments: Moments | None = None
+    """Sums over the draws from q, in a search for many parameters."""
+    by_draws: bool = False
+    """Whether a search for many parameters has begun anew in the way that keeps its draws."""
     ending: Ending | None = None
 
     @property

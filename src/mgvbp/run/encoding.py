@@ -39,13 +39,14 @@ from mgvbp.methods.optimizer import Frame, State
 from mgvbp.posterior.loading import stored_blocks
 from mgvbp.run.loop import Snapshot, Standing, Window
 from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
 
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial, Tried, Window,
+    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
