@@ -502,8 +502,9 @@ def test_a_funnel_is_found_within_its_certificate():
 
 @pytest.mark.parametrize("limit", [2, 5, 17, 40])
 def test_the_limit_is_kept_to_the_draw(limit):
+    """It ends a little earlier if what comes next, as a step of a climb with its eight points, is of use as a whole only."""
     optimizer = run(funnel, 3, max_evaluations=limit)
-    assert optimizer.n_evaluations == limit
+    assert limit - 8 < optimizer.n_evaluations <= limit
     assert not optimizer.converged
     assert optimizer.stop_reason == f"reached max_evaluations = {limit}"
 
@@ -515,7 +516,7 @@ def test_a_larger_limit_lets_it_go_on():
     assert not optimizer.stop_reason
     while not optimizer.stop_reason:
         optimizer.tell(*funnel(optimizer.ask()))
-    assert optimizer.n_evaluations == 70
+    assert 62 < optimizer.n_evaluations <= 70
 
 
 def test_pickled_at_every_step_it_is_the_same_run():

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.core.linalg import Array
 from mgvbp.estimators.draws import sobol
@@ -31,6 +32,8 @@ MOST_STEPS = 100
 """Steps of a climb; most take 30 to 60."""
 PROMISE = 0.02
 """A climb ends when its next step promises fewer nats per parameter than this (plus a tenth of a nat in all)."""
+LARGEST = 100.0
+"""Largest logarithm of a standard deviation that is evaluated; a line search may ask for more."""
 HALVINGS = 12
 """How often the standard deviations are halved if a value is not finite at the start."""
 
@@ -69,6 +72,11 @@ class Climb:
         return self.ascent.arrived
 
     @property
+    def is_improper(self) -> bool:
+        """Whether a standard deviation has grown by more than `constants.WIDEST`: the density has no scale there."""
+        return bool(self.ascent.here.x[len(self.ascent.here.x) // 2 :].max() > math.log(constants.WIDEST))
+
+    @property
     def value(self) -> float:
         """The bound on the fixed points, in the initial frame and without the entropy's constant; −inf if unknown."""
         return self.ascent.here.value
@@ -76,8 +84,7 @@ class Climb:
     def ask(self) -> Array:
         """The points of the initial frame to evaluate next, (K, d)."""
         mean, log_sd = np.split(self.ascent.ask(), 2)
-        with np.errstate(over="ignore"):
-            return np.asarray(mean + np.exp(log_sd) * self.points)
+        return np.asarray(mean + np.exp(np.minimum(log_sd, LARGEST)) * self.points)
 
     def tell(self, values: Array, slopes: Array) -> Climb:
         """Take the values (K,) and gradients (K, d) at the points of `ask`, in the initial frame."""
@@ -88,7 +95,8 @@ class Climb:
             by_width = (slopes * self.points).mean(axis=0) * np.exp(log_sd) + 1.0
         gradient = np.concatenate([slopes.mean(axis=0), by_width])
         if self.value > -math.inf:
-            return replace(self, ascent=self.ascent.tell(value, gradient))
+            moved = replace(self, ascent=self.ascent.tell(value, gradient))
+            return replace(moved, ascent=replace(moved.ascent, arrived=True)) if moved.is_improper else moved
         point = Point(x, value, gradient)
         if point.is_finite:
             ascent = Ascent.start(point, self.ascent.promise, self.ascent.budget)

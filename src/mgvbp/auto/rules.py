@@ -124,9 +124,9 @@ class Rules(ABC):
 
     def extended(self, state: SearchState, max_evaluations: int) -> SearchState:
         """Set another limit, and resume the search if the old limit had ended it."""
-        exhausted = state.ending is not None and state.room <= 0
+        exhausted = state.ending is not None and state.ending.outcome is Outcome.MAX_EVALUATIONS
         state = replace(state, max_evaluations=max_evaluations)
-        return self.decide(replace(state, ending=None, want=0)) if exhausted and state.room > 0 else state
+        return self.decide(replace(state, ending=None)) if exhausted and state.room > 0 else state
 
     # --- what differs -----------------------------------------------------------------------------
 
@@ -220,7 +220,9 @@ class Rules(ABC):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
                 state = in_time(state.rival, state)
-            return replace(state, want=0, leap=None, ending=ending)
+                whole = False
+            # what was to be evaluated as a whole still waits for a larger limit
+            return replace(state, want=state.want if whole else 0, leap=None, ending=ending)
         return replace(state, verified=False) if state.want > state.room else state
 
     def _judged(self, state: SearchState, leap: Leap, view: View) -> SearchState:
