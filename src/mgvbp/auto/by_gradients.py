@@ -126,7 +126,7 @@ class ByGradients(Court):
         if surface is None or few:
             return surface
         rough = _rough(surface, view, archive, self.tol)
-        if not rough and surface.noise < self.tol:
+        if not rough and (surface.noise < self.tol or len(archive.values) > constants.MOST_VALUED):
             return surface
         other = fit_surface(view, basis, archive.values, math.inf, archive.noise)  # kriging takes too long here
         if other is None:
@@ -140,6 +140,9 @@ class ByGradients(Court):
             return super()._look(archive, surface)
         given = archive.values, archive.gradients, archive.groups
         return lambda q: follow_gradients(archive.view(q), *given, surface)
+
+    def _glance(self, archive: Archive, surface: Surface) -> Look:
+        return self._look(archive, replace(surface, degree=2))
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -189,7 +192,7 @@ class ByGradients(Court):
 
     def _followed(self, state: SearchState, surface: Surface) -> SearchState:
         """Go to the optimum of the bound on the draws at hand, and make more draws there."""
-        least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise)
+        least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.FOLLOWED * surface.noise)
         best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
         if best is surface:
             return super()._settled(state, surface)
@@ -332,7 +335,12 @@ class ByGradients(Court):
         moved.sort(key=lambda ascent: -ascent.here.value)
         if state.surface is None:
             return self._arrived(state, moved[0])
-        leads = tuple((place(first, end.here.x), end.here.value) for end in moved if end.here.is_finite)
+        ends = [(place(first, end.here.x), end.here) for end in moved if end.here.is_finite]
+        leads = tuple(
+            (point, end.value)
+            for point, end in ends
+            if inside(state.q, point[None])[0] or _at_another_mode(state, state.surface, end)
+        )
         return refined(replace(state, leads=leads), state.surface.size)
 
     def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
@@ -447,20 +455,25 @@ class ByGradients(Court):
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
 
 
-def _scattered(state: SearchState, surface: Surface) -> bool:
-    """Whether ascents from elsewhere have ended at other modes.
+def _at_another_mode(state: SearchState, surface: Surface, end: Point) -> bool:
+    """Whether an ascent that has ended outside of q is at another mode.
 
-    A concave function rises towards q by at least the difference of the values. An ascent that has ended outside of q,
-    and where the function rises towards q by less than half of that, is at another mode.
+    A concave function rises towards q by at least the difference of the values. Where it rises by less than half of
+    that, there is a valley between the end and q.
     """
     first, top = state.first, float(surface.predicted(np.zeros((1, state.q.dim)))[0])
     centre = first.family.to_frame(first.factor, state.q.mean - first.mean)
-    for end in state.lookouts:
-        outside = not inside(state.q, place(first, end.here.x)[None])[0]
-        rise = float(end.here.gradient @ (centre - end.here.x))
-        if outside and end.here.is_finite and rise < 0.5 * abs(top - end.here.value):
-            return True
-    return False
+    rise = float(end.gradient @ (centre - end.x))
+    return end.is_finite and rise < 0.5 * abs(top - end.value)
+
+
+def _scattered(state: SearchState, surface: Surface) -> bool:
+    """Whether ascents from elsewhere have ended at other modes."""
+    return any(
+        not inside(state.q, place(state.first, end.here.x)[None])[0]
+        and _at_another_mode(state, surface, end.here)
+        for end in state.lookouts
+    )
 
 
 def _affordable_climbs(state: SearchState) -> int:

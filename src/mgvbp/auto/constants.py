@@ -192,6 +192,8 @@ JUMP = 3.0
 their gradients allow: few draws may show more of one than of the other."""
 MOST_BY_BOTH = 200
 """Coefficients up to which, with gradients, a surface of the values is fitted too, where that of gradients is noisy."""
+MOST_VALUED = 1000
+"""Draws beyond which it is not, unless the values jump: its polynomials take seconds, and gradients know more by then."""
 DIAGONALS = 2
 """Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
 OUTSIDE, HIGH, ACROSS = 2.5, 2.0, 4.0

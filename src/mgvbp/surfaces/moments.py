@@ -106,10 +106,14 @@ class Moments:
         even = max(self.even - groups * float(g @ g), 0.0) / (groups - 1) if self.paired else 0.0
         odd = max(self.squares - 2.0 * self.even - explained, 0.0) / (2.0 if self.paired else 1.0) / (groups - d)
         noise = NOISE * 0.25 * asymmetric + 0.5 * even / groups
-        mean = self.h / n
-        # S has the lower triangle only: off the diagonal each entry counts twice
-        spread = (2.0 * np.vdot(np.tril(self.S, -1), G) + self.S.diagonal() @ G.diagonal()) / n - G.trace()
-        variance = max(self.h_squares / groups - mean * mean - 2.0 * float(np.vdot(G, G)), 0.0)
+        mean, blurred = self.h / n, NOISE * 0.25 * asymmetric
+        variance = max(self.h_squares / groups - mean * mean, 0.0)
+        explained = 2.0 * max(float(np.vdot(G, G)) - blurred, 0.0)
+        spread = 0.0
+        if explained > 0.5 * variance:  # the quadratic is a control variate, unless it is mostly noise
+            # S has the lower triangle only: off the diagonal each entry counts twice
+            spread = (2.0 * np.vdot(np.tril(self.S, -1), G) + self.S.diagonal() @ G.diagonal()) / n - G.trace()
+            variance = max(variance - explained, 0.0) + 2.0 * blurred
         missed = (even + odd) / 3.0
         return Surface(
             q=self.q,
