@@ -7,9 +7,9 @@ All start at mean 0 and variance 1. A value with its gradient at one θ is one g
 thread, after compilation. The true gap is the stored optimum (tests/zoo/reference.json, made by an independent method)
 minus the bound of the result on a large Sobol sample; that of a logistic regression comes from quadrature. A claim is
 false if the run says that it has converged and the true gap is above 0.05. Targets: gap <= 0.05 in at least 99% of the
-runs with d <= 100, no false claim, a median of at most 8 (d + 10) gradients. Targets tagged multimodal are shown and, but
-for those tagged hard, not counted. `--rival` also runs SAA-Q (peer/saa.py): four L-BFGS starts, Laplace, then L-BFGS on
-the bound over at least 128 fixed points.
+runs with d <= 100, no false claim, a median of at most 8 (d + 10) gradients. Targets tagged multimodal are shown
+and, but for those tagged hard, not counted. `--rival` also runs SAA-Q (peer/saa.py): four L-BFGS starts, Laplace,
+then L-BFGS on the bound over at least 128 fixed points.
 """
 
 from __future__ import annotations

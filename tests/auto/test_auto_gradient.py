@@ -160,7 +160,9 @@ def test_gram_is_that_of_the_errors_written_out(family):
     expected, rows = np.tensordot(errors, errors, ((1, 2), (1, 2))), np.arange(N)
     np.testing.assert_allclose(estimate.bends.gram(rows), expected, atol=1e-12)
     np.testing.assert_allclose(estimate.bends.gram(rows[::2]), expected[::2, ::2], atol=1e-12)
-    np.testing.assert_allclose(estimate.bends.inner(rows, rows[::-1]), expected[:, ::-1].diagonal(), atol=1e-12)
+    np.testing.assert_allclose(
+        estimate.bends.inner(rows, rows[::-1]), expected[:, ::-1].diagonal(), atol=1e-12
+    )
     np.testing.assert_allclose(estimate.errors, influence[0][:, None] * estimate.residuals, atol=1e-12)
 
 
@@ -502,7 +504,7 @@ def test_a_funnel_is_found_within_its_certificate():
 
 @pytest.mark.parametrize("limit", [2, 5, 17, 40])
 def test_the_limit_is_kept_to_the_draw(limit):
-    """It ends a little earlier if what comes next, as a step of a climb with its eight points, is of use as a whole only."""
+    """It ends a little earlier if what comes next, as a step of a climb with its points, is of use as a whole only."""
     optimizer = run(funnel, 3, max_evaluations=limit)
     assert limit - 8 < optimizer.n_evaluations <= limit
     assert not optimizer.converged

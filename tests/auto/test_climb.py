@@ -56,7 +56,8 @@ def test_the_gradient_of_the_bound_is_that_of_differences():
 
     def function(x):
         return -np.cosh(x).sum(axis=1) - x[:, 0] ** 2 * x[:, 1] ** 2, np.stack(
-            [-np.sinh(x[:, 0]) - 2 * x[:, 0] * x[:, 1] ** 2, -np.sinh(x[:, 1]) - 2 * x[:, 0] ** 2 * x[:, 1]], axis=1
+            [-np.sinh(x[:, 0]) - 2 * x[:, 0] * x[:, 1] ** 2, -np.sinh(x[:, 1]) - 2 * x[:, 0] ** 2 * x[:, 1]],
+            axis=1,
         )
 
     told = climb.tell(*function(climb.ask()))
@@ -117,7 +118,7 @@ def hierarchy(groups, seed=0):
 
 
 def test_a_centred_hierarchy_is_not_pooled():
-    """From 0 the density leads into the neck. The result is at least as good as the best diagonal Gaussian of a long climb.
+    """From 0 the density leads into the neck. The result is at least as good as the diagonal Gaussian of a climb.
 
     Its bound is judged on points that neither has seen.
     """

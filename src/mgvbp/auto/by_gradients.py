@@ -39,7 +39,6 @@ from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
 
-
 LATE = 2
 """The round of climbs that comes before a certificate."""
 
@@ -65,7 +64,10 @@ class ByGradients(Court):
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
         self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
-        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), constants.MOST_GRADIENTS * (self.dim + 10)
+        self.enough, self.most = (
+            max(60.0, 2.0 * constants.CERTIFYING * count),
+            constants.MOST_GRADIENTS * (self.dim + 10),
+        )
 
     def _paired(self, state: SearchState) -> bool:
         if self._pairs_only:
@@ -80,8 +82,8 @@ class ByGradients(Court):
             x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
             return np.array([place(state.first, point) for point in x])
         if state.phase is Phase.CLIMB:
-            x = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
-            return state.first.mean + state.first.family.from_frame(state.first.factor, x)
+            points = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
+            return state.first.mean + state.first.family.from_frame(state.first.factor, points)
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -113,7 +115,9 @@ class ByGradients(Court):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
         archive = state.archive.add(source, theta, values, gradients, paired=paired)
-        return replace(told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive)
+        return replace(
+            told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
+        )
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
@@ -128,7 +132,9 @@ class ByGradients(Court):
         rough = _rough(surface, view, archive, self.tol)
         if not rough and (surface.noise < self.tol or len(archive.values) > constants.MOST_VALUED):
             return surface
-        other = fit_surface(view, basis, archive.values, math.inf, archive.noise)  # kriging takes too long here
+        other = fit_surface(
+            view, basis, archive.values, math.inf, archive.noise
+        )  # kriging takes too long here
         if other is None:
             return surface
         jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
@@ -170,7 +176,9 @@ class ByGradients(Court):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
         if rival is not None and state.phase is Phase.SURVEY and surface is not None:
-            doubt = constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
+            doubt = (
+                constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
+            )
             if surface.lower_bound + doubt < rival.lower_bound:
                 return self._returned(state, rival)
         if self._doubtful(state, surface):
@@ -180,7 +188,7 @@ class ByGradients(Court):
         return super()._settled(state, surface)
 
     def _near_the_top(self, surface: Surface) -> bool:
-        """Whether the draws at hand know the bound around q better than a leap, which overshoots far from a Gaussian."""
+        """Whether the draws at hand know the bound around q better than a leap, which may overshoot."""
         noise = surface.noise + constants.CONFIDENCE * surface.noise_sd
         return (
             surface.slopes
@@ -383,15 +391,15 @@ class ByGradients(Court):
         if state.climbed == LATE:
             assert surface is not None
             return refined(state, surface.size)
-        known = surface is not None and not surface.poor
         if ended and ended[0].is_improper:
             return replace(state, ending=Ending.of(Outcome.IMPROPER))
-        if not ended or (known and surface.lower_bound > ended[0].lower_bound(first)):
+        level = -math.inf if surface is None or surface.poor else surface.lower_bound
+        if not ended or level > ended[0].lower_bound(first):
             return super()._settled(state, surface)
         return self._begun_anew(replace(state, climbs=tuple(ended[1:])), ended[0].gaussian(first))
 
     def _higher_climb(self, state: SearchState, surface: Surface) -> Climb | None:
-        """The highest end of a climb, elsewhere, from which a Gaussian may become better than q; None if there is none."""
+        """The highest end of a climb elsewhere from which a Gaussian may become better than q; None if none."""
         doubt = constants.DIAGONAL_DOUBT + 0.1 * self.dim
         if state.visits >= self.most_visits:
             return None

@@ -63,7 +63,9 @@ class Climb:
     def start(cls, mean: Array, log_sd: Array, rng: np.random.Generator) -> Climb:
         """Begin at a diagonal Gaussian, whose bound is not known yet."""
         d, x = len(mean), np.concatenate([mean, log_sd])
-        ascent = Ascent(Point(x, -math.inf, np.zeros(2 * d)), PROMISE * d + 0.1, MOST_STEPS, Line(0.0 * x, 0.0))
+        ascent = Ascent(
+            Point(x, -math.inf, np.zeros(2 * d)), PROMISE * d + 0.1, MOST_STEPS, Line(0.0 * x, 0.0)
+        )
         return cls(fixed_points(POINTS, d, rng), ascent)
 
     @property

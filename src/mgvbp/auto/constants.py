@@ -59,8 +59,8 @@ LOOKED_AT = 48
 """Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
 stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
 PAIRS_ONLY_ABOVE, KEPT = 100, 8
-"""Above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as many of them: what
-is left of the quadratic's odd part is of the fourth degree. The archive then keeps about so many draws per parameter."""
+"""Above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as many of them:
+their odd part has no noise of the third degree. An archive of draws then keeps about so many of them per parameter."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
@@ -95,8 +95,9 @@ POLISHED_NOISE = 0.05
 POLISHED_GAIN = 0.01
 """Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
 NEAR_THE_TOP, FOLLOWED = 2.0, 0.2
-"""With gradients, far from a Gaussian: fewer nats than this below the optimum the search goes to the optimum of the draws
-at hand in place of a leap, and then makes this share of more draws."""
+"""With gradients, far from a Gaussian: fewer nats than this below the optimum the search goes to the optimum of the
+draws at hand in place of a leap, and then makes this share of more draws. The draws are followed until a surface
+promises less than this share of their noise."""
 SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
@@ -193,7 +194,7 @@ their gradients allow: few draws may show more of one than of the other."""
 MOST_BY_BOTH = 200
 """Coefficients up to which, with gradients, a surface of the values is fitted too, where that of gradients is noisy."""
 MOST_VALUED = 1000
-"""Draws beyond which it is not, unless the values jump: its polynomials take seconds, and gradients know more by then."""
+"""Draws beyond which it is not, unless the values jump: its polynomials take seconds, and gradients know more."""
 DIAGONALS = 2
 """Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
 OUTSIDE, HIGH, ACROSS = 2.5, 2.0, 4.0
@@ -251,7 +252,7 @@ ABOUT_THE_MEAN = 4
 STUCK = 30
 """Evaluations per parameter (plus ten) after which a search by gradients that has not climbed the bound does so."""
 LATE_CLIMBS = 3
-"""Most climbs of the bound, from dispersed starts, if ascents from elsewhere have shown that the density has several modes."""
+"""Most climbs of the bound, from dispersed starts, if ascents from elsewhere have shown several modes."""
 CLIMB_SHARE, CLIMB_COST = 0.33, 400
 """The share of the evaluations so far that such climbs may take, and what one of them takes."""
 DIAGONAL_DOUBT = 1.0

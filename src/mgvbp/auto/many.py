@@ -132,7 +132,9 @@ class ManyParameters(ByGradients):
             nowhere = Archive.empty(self.dim, state.archive.noise)
             last = replace(state, expected=surface.noise, verified=True, phase=Phase.VERIFY, archive=nowhere)
             return replace(last, q=leap.q, moments=None, target_size=float(self.least))
-        radius = constants.WIDENING * state.radius if leap.kl > constants.GOOD * state.radius else state.radius
+        radius = (
+            constants.WIDENING * state.radius if leap.kl > constants.GOOD * state.radius else state.radius
+        )
         return replace(
             state, q=leap.q, moments=None, radius=radius, phase=Phase.SURVEY, target_size=float(self.least)
         )
@@ -164,5 +166,7 @@ class ManyParameters(ByGradients):
 
     def _fallen(self, state: SearchState) -> SearchState:
         """Begin anew in the way that keeps its draws."""
-        state = replace(state, by_draws=True, archive=Archive.empty(self.dim, state.archive.noise), trial=None)
+        state = replace(
+            state, by_draws=True, archive=Archive.empty(self.dim, state.archive.noise), trial=None
+        )
         return self._begun_anew(state, state.q)

@@ -75,8 +75,8 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, b
     """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
 
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
-    random they lead away, and from one moved near a maximum they lead back. ``best`` is the highest draw, (d,). The bounds that are compared are all
-    those of ``look``.
+    random they lead away, and from one moved near a maximum they lead back. ``best`` is
+    the highest draw, (d,). The bounds that are compared are all those of ``look``.
     """
     looks, here = constants.MOST_LOOKED // surface.num_draws, look(surface.q)
     level = surface.lower_bound if here is None else here.lower_bound

@@ -215,7 +215,11 @@ class Rules(ABC):
 
     def _limited(self, state: SearchState) -> SearchState:
         """Stop if there are no evaluations left."""
-        whole = state.phase in (Phase.TRIAL, Phase.LOOKOUT, Phase.CLIMB)  # a part of these points would say nothing
+        whole = state.phase in (
+            Phase.TRIAL,
+            Phase.LOOKOUT,
+            Phase.CLIMB,
+        )  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:

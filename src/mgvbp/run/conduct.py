@@ -283,10 +283,10 @@ def _more(outcome: Outcome, search: Search | MixtureSearch, tol: float) -> str:
 
     The noise falls with the number of effective draws, so that a gap of k tolerances takes k times as many of them.
     """
-    surface = getattr(search.best, "surface", None)
-    if outcome is not Outcome.MAX_EVALUATIONS or surface is None or not tol < search.best.gap < math.inf:
+    surface, gap = getattr(search.best, "surface", None), search.best.gap
+    if outcome is not Outcome.MAX_EVALUATIONS or surface is None or gap is None or not tol < gap < math.inf:
         return ""
-    more = math.ceil(surface.size * (search.best.gap / tol - 1.0))
+    more = math.ceil(surface.size * (gap / tol - 1.0))
     return f", and it may take about {max(more, 1):,} more evaluations to be within tol = {tol:g}"
 
 

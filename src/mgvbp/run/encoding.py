@@ -46,7 +46,8 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial, Tried, Window,
+    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial,
+    Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""

@@ -96,8 +96,8 @@ def fit(
         The fit never makes more evaluations of the log-likelihood than this.
     tol : float, optional
         For ``auto``: how many nats below its optimum the lower bound may be. By default 0.01 for at most 50
-        parameters and d/5000 for more of them (0.2 nats for 1,000), so that each is known equally well. For a mixture it is the
-        tolerance of the Gaussian that it starts from, 0.2 by default.
+        parameters and d/5000 for more of them (0.2 nats for 1,000), so that each is known equally well. For a mixture
+        it is the tolerance of the Gaussian that it starts from, 0.2 by default.
     kl_tol : float, optional
         For ``family="mixture"`` and ``"auto"``: how many nats from the posterior are near enough; 0.05 by default.
     starts : int or array_like of shape (K, d)

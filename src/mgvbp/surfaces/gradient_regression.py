@@ -41,7 +41,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Products:
-    """Matrices ``½ sym(r aᵀ)`` for the rows r of ``residuals`` and a of ``influence``, both (N, d), which add up to G."""
+    """Matrices ``½ sym(r aᵀ)``, which add up to G, for the rows r of ``residuals`` and a of ``influence``, (N, d)."""
 
     family: Family
     residuals: Array
@@ -71,7 +71,7 @@ class Products:
         """Inner products of the matrices of draws ``one`` with those of draws ``two``, one by one, (k,)."""
         r, a, s, b = self.residuals[one], self.influence[one], self.residuals[two], self.influence[two]
         if isinstance(self.family, Diagonal):
-            return 0.25 * np.einsum("nd,nd->n", r * a, s * b)
+            return np.asarray(0.25 * np.einsum("nd,nd->n", r * a, s * b))
 
         def dot(x: Array, y: Array, block: NDArray[np.intp] | slice) -> Array:
             return np.asarray(np.einsum("nd,nd->n", x[:, block], y[:, block]))

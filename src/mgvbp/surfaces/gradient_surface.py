@@ -113,7 +113,7 @@ def _solved(G: Array, right: Array) -> Array:
     H = 2.0 * G
     H.flat[:: len(G) + 1] += 1.0
     _, solved, info = dposv(H, right, lower=1)
-    return solved if info == 0 else right
+    return np.asarray(solved if info == 0 else right)
 
 
 def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -158,7 +158,8 @@ class _Fit:
         seconds = draws.twins[firsts]
 
         def inner(one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
-            return 0.5 * np.einsum("nd,dn->n", errors[one], solved[:, two]) + estimate.bends.inner(one, two)
+            by_mean = np.einsum("nd,dn->n", errors[one], solved[:, two])
+            return np.asarray(0.5 * by_mean + estimate.bends.inner(one, two))
 
         paired = seconds != firsts
         squares = inner(firsts, firsts)
@@ -168,7 +169,7 @@ class _Fit:
         self.noise_sd = math.sqrt(2.0 * (float(squares @ squares) + self._crossed(draws, solved)))
 
     def _crossed(self, draws: Draws, solved: Array) -> float:
-        """The sum of the squared inner products between different draws, by at most `constants.MOST_CROSSED` of them."""
+        """The sum of the squared inner products between different draws, by `constants.MOST_CROSSED` of them."""
         errors, twins = self.estimate.errors, draws.twins
         firsts = np.flatnonzero(twins >= np.arange(len(twins)))
         some = firsts[:: -(-len(firsts) // constants.MOST_CROSSED)]

@@ -7,8 +7,8 @@ regression −2Gε, and what this leaves is of the fourth degree: the cubic part
 .. math:: C = S^{-1} R, \qquad G = -\tfrac12 \operatorname{sym} C .
 
 The true C is symmetric, so that its antisymmetric part is noise and shows how much there is in the symmetric part too.
-Each draw takes a few d² operations and no memory. Draws that are not pairs are centred first, and serve for a Hessian: they
-say nothing about the even part.
+Each draw takes a few d² operations and no memory. Draws that are not pairs are centred first, and serve for a Hessian:
+they say nothing about the even part.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Moments:
     def empty(cls, q: Gaussian, *, paired: bool = True) -> Moments:
         """No draws yet."""
         d = q.dim
-        return cls(q, np.zeros((d, d), order="F"), np.zeros((d, d), order="F"), np.zeros(d), np.zeros(d), paired)
+        return cls(
+            q, np.zeros((d, d), order="F"), np.zeros((d, d), order="F"), np.zeros(d), np.zeros(d), paired
+        )
 
     def add(self, theta: Array, values: Array, gradients: Array) -> Moments:
         """With more draws (n, d), pairs one after the other if ``paired``, and their finite values and gradients."""
@@ -104,7 +106,11 @@ class Moments:
         asymmetric = 0.25 * float(np.square(C - C.T).sum())  # ‖(C − Cᵀ)/2‖²
         explained = float(np.vdot(self.R, C))
         even = max(self.even - groups * float(g @ g), 0.0) / (groups - 1) if self.paired else 0.0
-        odd = max(self.squares - 2.0 * self.even - explained, 0.0) / (2.0 if self.paired else 1.0) / (groups - d)
+        odd = (
+            max(self.squares - 2.0 * self.even - explained, 0.0)
+            / (2.0 if self.paired else 1.0)
+            / (groups - d)
+        )
         noise = NOISE * 0.25 * asymmetric + 0.5 * even / groups
         mean, blurred = self.h / n, NOISE * 0.25 * asymmetric
         variance = max(self.h_squares / groups - mean * mean, 0.0)
@@ -112,7 +118,9 @@ class Moments:
         spread = 0.0
         if explained > 0.5 * variance:  # the quadratic is a control variate, unless it is mostly noise
             # S has the lower triangle only: off the diagonal each entry counts twice
-            spread = (2.0 * np.vdot(np.tril(self.S, -1), G) + self.S.diagonal() @ G.diagonal()) / n - G.trace()
+            spread = (
+                2.0 * np.vdot(np.tril(self.S, -1), G) + self.S.diagonal() @ G.diagonal()
+            ) / n - G.trace()
             variance = max(variance - explained, 0.0) + 2.0 * blurred
         missed = (even + odd) / 3.0
         return Surface(

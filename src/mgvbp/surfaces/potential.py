@@ -126,7 +126,7 @@ def _solved(draws: Draws, degree: int) -> _Equations | None:
 
 
 def _quadratic_part(coefficients: Array, dim: int) -> tuple[Array, Array]:
-    """g and G from the coefficients of degree one and two.
+    """G and G from the coefficients of degree one and two.
 
     φ is ε_iε_k off the diagonal and (ε_i² − 1)/√2 on it: either way ‖G‖² is half the squared coefficient.
     """
