@@ -7,7 +7,8 @@ factorisations and the memory a dozen d × d arrays:
 1. *Ascent* and *Hessian* as in `by_gradients`: Laplace's approximation.
 2. *Survey* q by 2.6 (d + 1) gradients. What the surface promises beyond its noise is the *excess*. If it is four times
    the noise, leap; if it is less, add draws until it is, or until the noise is below the tolerance.
-3. Once the noise is below the tolerance, take the last step and *verify*: fresh draws there must show no excess.
+3. Once the noise is below the tolerance, take the last step and *verify*. What fresh draws show there beyond their own
+   noise is an estimate of the gap without bias. The larger of it and the noise of the last step is stated.
 4. The *trial* is that of every search.
 
 Where a surface is poor, a leap loses, or the trial has a suspect, the search begins anew in the way of `by_gradients`,
@@ -31,7 +32,7 @@ from mgvbp.auto.trial import Verdict
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
-from mgvbp.surfaces.moments import Moments
+from mgvbp.surfaces.moments import NOISE, Moments
 from mgvbp.surfaces.surface import Surface
 
 CLEAR = 4.0
@@ -118,8 +119,9 @@ class ManyParameters(ByGradients):
         excess = max(surface.gap - surface.noise, 0.0)
         allowed = SAFE * self.tol / state.stretch
         if state.phase is Phase.VERIFY:
-            if excess < self.tol + 3.0 * surface.noise_sd:
-                return self._verified(state, surface)
+            shown = max(state.expected, surface.gap - surface.noise / NOISE)
+            if shown * state.stretch < self.tol:
+                return self._verified(replace(state, expected=shown), surface)
             state = replace(state, verified=False)
         known = surface.noise < allowed
         if not known and excess < CLEAR * surface.noise:
@@ -140,7 +142,7 @@ class ManyParameters(ByGradients):
         )
 
     def _verified(self, state: SearchState, surface: Surface) -> SearchState:
-        """The surface of a result that is verified: q is its optimum, but for the noise of the last step."""
+        """The surface of a result that is verified: q is its optimum, but for the gap that was shown."""
         d = self.dim
         noise = state.expected
         settled = replace(
