@@ -43,6 +43,8 @@ LAST_STEP = 0.5
 """Largest excess, in nats per hundred parameters, of a last step: a larger one is followed by another surface."""
 GROWTH = 2.0
 """Largest factor by which the draws grow before the noise is estimated again."""
+VERIFYING = 5.0
+"""The standard deviation of the gap that a verification shows is at most one over this, in units of the tolerance."""
 SAMPLE = 256
 """Draws of the verification that are kept for the trial."""
 AT_ONCE = 1024
@@ -133,7 +135,9 @@ class ManyParameters(ByGradients):
         if known and leap.beta == 1.0 and excess < max(self.tol, LAST_STEP * self.dim / 100.0):
             nowhere = Archive.empty(self.dim, state.archive.noise)
             last = replace(state, expected=surface.noise, verified=True, phase=Phase.VERIFY, archive=nowhere)
-            return replace(last, q=leap.q, moments=None, target_size=float(self.least))
+            # the noise falls with the draws, and its standard deviation is to be a small share of the tolerance
+            sure = VERIFYING * surface.size * surface.noise_sd / self.tol
+            return replace(last, q=leap.q, moments=None, target_size=max(float(self.least), sure))
         radius = (
             constants.WIDENING * state.radius if leap.kl > constants.GOOD * state.radius else state.radius
         )
