@@ -58,7 +58,7 @@ class ByGradients(Court):
         super().__init__(family, prior, tol, labels)
         count = self.dim + 1
         self._fewest = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
-        self._pairs_only = self.dim > constants.PAIRS_ONLY_ABOVE
+        self._pairs_only = isinstance(family, Full) and self.dim > constants.PAIRS_ONLY_ABOVE
         self.least = 2 * self._fewest if self._pairs_only else self._fewest
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS

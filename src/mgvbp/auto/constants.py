@@ -58,9 +58,9 @@ are asked for."""
 LOOKED_AT = 48
 """Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
 stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
-PAIRS_ONLY_ABOVE, KEPT = 100, 8
-"""Above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as many of them:
-their odd part has no noise of the third degree. An archive of draws then keeps about so many of them per parameter."""
+PAIRS_ONLY_ABOVE, KEPT = 100, 20
+"""Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
+many of them: their odd part has no noise of the third degree. An archive then keeps about so many draws per parameter."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
