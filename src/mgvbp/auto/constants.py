@@ -60,7 +60,7 @@ LOOKED_AT = 48
 stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
 PAIRS_ONLY_ABOVE, KEPT = 100, 20
 """Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
-many of them: their odd part has no noise of the third degree. An archive then keeps about so many draws per parameter."""
+many of them: their odd part has no noise of the third degree. An archive keeps about so many draws per parameter."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
