@@ -50,8 +50,8 @@ class Climb:
     >>> while not climb.arrived:
     ...     x = climb.ask()
     ...     climb = climb.tell(-0.5 * (x - [3.0, 0.0]) ** 2 @ [1.0, 4.0], ([3.0, 0.0] - x) * [1.0, 4.0])
-    >>> np.exp(climb.ascent.here.x[2:]).round(1)
-    array([1. , 0.5])
+    >>> bool(np.abs(np.exp(climb.ascent.here.x[2:]) - [1.0, 0.5]).max() < 0.2)
+    True
     """
 
     points: Array
