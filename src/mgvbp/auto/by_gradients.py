@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Line, Point
+from mgvbp.auto.climb import Climb
 from mgvbp.auto.court import Court, leaving, refuted
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
+from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rivals import inside, peak, top
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
@@ -34,14 +36,17 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
 from mgvbp.surfaces.gradient_regression import quadratic
-from mgvbp.surfaces.gradient_surface import fit_gradients
+from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
+
+LATE = 2
+"""The round of climbs that comes before a certificate."""
 
 
 class ByGradients(Court):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
-    A value with its gradient counts as one evaluation. By default there are at most 250 (d + 10) of them.
+    A value with its gradient counts as one evaluation. By default there are at most 600 (d + 10) of them.
     """
 
     needs_gradients = True
@@ -52,14 +57,21 @@ class ByGradients(Court):
     ) -> None:
         super().__init__(family, prior, tol, labels)
         count = self.dim + 1
-        self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._fewest = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._pairs_only = isinstance(family, Full) and self.dim > constants.PAIRS_ONLY_ABOVE
+        self.least = 2 * self._fewest if self._pairs_only else self._fewest
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
         self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
-        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
+        self.enough, self.most = (
+            max(60.0, 2.0 * constants.CERTIFYING * count),
+            constants.MOST_GRADIENTS * (self.dim + 10),
+        )
 
     def _paired(self, state: SearchState) -> bool:
+        if self._pairs_only:
+            return state.phase not in (Phase.HESSIAN, Phase.WITNESS)
         return self.dim > constants.PAIRED_ABOVE and state.phase in (Phase.REFINE, Phase.VERIFY)
 
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
@@ -69,6 +81,9 @@ class ByGradients(Court):
             climbing = [ascent for ascent in state.lookouts if not ascent.arrived]
             x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
             return np.array([place(state.first, point) for point in x])
+        if state.phase is Phase.CLIMB:
+            points = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
+            return state.first.mean + state.first.family.from_frame(state.first.factor, points)
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -94,10 +109,15 @@ class ByGradients(Court):
             return self._ascended(told, theta, finite, values, gradients)
         if state.phase is Phase.LOOKOUT:
             return self._looked(told, theta, values, gradients)
+        if state.phase is Phase.CLIMB:
+            return self._climbed(told, values, gradients)
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
-        return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
+        archive = state.archive.add(source, theta, values, gradients, paired=paired)
+        return replace(
+            told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
+        )
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
@@ -110,13 +130,25 @@ class ByGradients(Court):
         if surface is None or few:
             return surface
         rough = _rough(surface, view, archive, self.tol)
-        if not rough and surface.noise < self.tol:
+        if not rough and (surface.noise < self.tol or len(archive.values) > constants.MOST_VALUED):
             return surface
-        other = fit_surface(view, basis, archive.values, self.tol, archive.noise)
+        other = fit_surface(
+            view, basis, archive.values, math.inf, archive.noise
+        )  # kriging takes too long here
         if other is None:
             return surface
         jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
         return other if jumps or other.cautious.noise < surface.noise else surface
+
+    def _look(self, archive: Archive, surface: Surface) -> Look:
+        """Follows a surface of gradients without its noise, which takes most of the time of a fit."""
+        if not surface.slopes:
+            return super()._look(archive, surface)
+        given = archive.values, archive.gradients, archive.groups
+        return lambda q: follow_gradients(archive.view(q), *given, surface)
+
+    def _glance(self, archive: Archive, surface: Surface) -> Look:
+        return self._look(archive, replace(surface, degree=2))
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -140,16 +172,56 @@ class ByGradients(Court):
         rival = state.rival
         if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
             q = laplace(surface, state.scale)
-            if rival is not None and _hopeless(surface, rival):
+            if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if rival is not None and state.phase is Phase.SURVEY and surface is not None:
+            doubt = (
+                constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
+            )
+            if surface.lower_bound + doubt < rival.lower_bound:
+                return self._returned(state, rival)
+        if self._doubtful(state, surface):
+            return self._begin_climbs(replace(state, surface=surface), 1)
+        if surface is not None and self._near_the_top(surface):
+            return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _near_the_top(self, surface: Surface) -> bool:
+        """Whether the draws at hand know the bound around q better than a leap, which may overshoot."""
+        noise = surface.noise + constants.CONFIDENCE * surface.noise_sd
+        return (
+            surface.slopes
+            and not (surface.poor or surface.ridge)
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+            and surface.size >= self.enough
+            and max(noise, self.least_gain * self.tol) < surface.gap < constants.NEAR_THE_TOP
+        )
+
+    def _followed(self, state: SearchState, surface: Surface) -> SearchState:
+        """Go to the optimum of the bound on the draws at hand, and make more draws there."""
+        least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.FOLLOWED * surface.noise)
+        best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
+        if best is surface:
+            return super()._settled(state, surface)
+        more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
+        moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
+        return refined(moved, surface.size)
+
+    def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:
+        """Whether the mode seems to be no place for a Gaussian, so that the bound is to be climbed instead."""
+        if state.climbed or state.rival is not None or state.phase is Phase.HESSIAN:
+            return False
+        if surface is None or self._misleading(state, surface):
+            return True
+        early = state.phase is Phase.SURVEY and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+        return early or state.n_evaluations > constants.STUCK * (self.dim + 10)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
         """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
         fresh = (
             surface.slopes
-            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
             and leap.gain > constants.CONFIDENCE * self.tol
         )
         state = super()._trying(state, leap, surface)
@@ -157,17 +229,22 @@ class ByGradients(Court):
 
     def _num_fresh(self, rest: float) -> int:
         least = max(20, constants.LOOKED_AT // self.dim, self.dim + 1)
-        return least if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+        return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        if (axis := self._contradicted(state, surface)) is not None:
-            where = f"most along {self._name(axis)}"
-            return refuted(state, "gradients", Outcome.DISAGREE, where=where)
         if not state.lookouts:
+            if (axis := self._contradicted(state, surface)) is not None:
+                where = f"most along {self._name(axis)}"
+                return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
         if (lead := self._lead(state, surface)) is not None:
             rest = tuple(other for other in state.leads if other[0] is not lead)
             return self._visited(replace(leaving(state), leads=rest), lead)
+        if state.climbed < LATE and _scattered(state, surface):
+            return self._begin_climbs(replace(state, climbed=LATE - 1), _affordable_climbs(state))
+        if (climb := self._higher_climb(state, surface)) is not None:
+            rest_of_them = tuple(other for other in state.climbs if other is not climb)
+            return self._begun_anew(replace(leaving(state), climbs=rest_of_them), climb.gaussian(state.first))
         return super()._charged(state, surface)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
@@ -191,7 +268,8 @@ class ByGradients(Court):
             return None
         left = archive.values - quadratic(view.eps, slopes.g, slopes.G)
         basis: Family = Full(self.dim)
-        if constants.CERTIFYING * basis.num_monomials > view.size:
+        work = len(left) * basis.num_monomials**2
+        if constants.CERTIFYING * basis.num_monomials > view.size or work > constants.MOST_COMPARED:
             basis = Diagonal(self.dim)
         rest = fit_surface(view, basis, left, math.inf)
         if rest is None:
@@ -265,19 +343,72 @@ class ByGradients(Court):
         moved.sort(key=lambda ascent: -ascent.here.value)
         if state.surface is None:
             return self._arrived(state, moved[0])
-        leads = tuple((place(first, end.here.x), end.here.value) for end in moved if end.here.is_finite)
+        ends = [(place(first, end.here.x), end.here) for end in moved if end.here.is_finite]
+        leads = tuple(
+            (point, end.value)
+            for point, end in ends
+            if inside(state.q, point[None])[0] or _at_another_mode(state, state.surface, end)
+        )
         return refined(replace(state, leads=leads), state.surface.size)
 
     def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
         """Look at the curvature where an ascent has ended."""
         q, scale = narrow(state.first, ascent)
-        return replace(self._begun_anew(state, q), scale=scale, phase=Phase.HESSIAN)
+        anew = self._begun_anew(state, q)
+        return replace(anew, scale=scale, phase=Phase.HESSIAN, target_size=float(self._fewest))
 
     def _visited(self, state: SearchState, point: Array) -> SearchState:
         """Climb from the point."""
         first = state.first
         x = first.family.to_frame(first.factor, point - first.mean)
         return self._climbing(replace(state, surface=None), x[None])
+
+    # --- climbing the bound -----------------------------------------------------------------------
+
+    def _begin_climbs(self, state: SearchState, count: int) -> SearchState:
+        """Begin climbs of the bound: the first at the initial Gaussian, others dispersed around it."""
+        rng, d = self._generator(state), self.dim
+        means = rng.standard_normal((count, d))
+        means[0] = 0.0
+        climbs = tuple(Climb.start(mean, np.full(d, -float(k > 0)), rng) for k, mean in enumerate(means))
+        climbing = replace(state, climbs=climbs, climbed=state.climbed + 1, phase=Phase.CLIMB, leap=None)
+        return replace(climbing, want=count * len(climbs[0].points))
+
+    def _climbed(self, state: SearchState, values: Array, gradients: Array) -> SearchState:
+        """Take the values at the next points of the climbs; once all have ended, go to the best or stay."""
+        first, moved, start = state.first, [], 0
+        slopes = first.family.solve(first.factor, gradients)
+        for climb in state.climbs:
+            if not climb.arrived:
+                rows = slice(start, start := start + len(climb.points))
+                climb = climb.tell(values[rows], slopes[rows])
+            moved.append(climb)
+        state = replace(state, climbs=tuple(moved))
+        if waiting := sum(len(climb.points) for climb in moved if not climb.arrived):
+            return replace(state, want=waiting)
+        ended = sorted((c for c in moved if c.value > -math.inf), key=lambda climb: -climb.value)
+        state, surface = replace(state, climbs=tuple(ended), phase=Phase.REFINE), state.surface
+        if state.climbed == LATE:
+            assert surface is not None
+            return refined(state, surface.size)
+        if ended and ended[0].is_improper:
+            return replace(state, ending=Ending.of(Outcome.IMPROPER))
+        level = -math.inf if surface is None or surface.poor else surface.lower_bound
+        if not ended or level > ended[0].lower_bound(first):
+            return super()._settled(state, surface)
+        return self._begun_anew(replace(state, climbs=tuple(ended[1:])), ended[0].gaussian(first))
+
+    def _higher_climb(self, state: SearchState, surface: Surface) -> Climb | None:
+        """The highest end of a climb elsewhere from which a Gaussian may become better than q; None if none."""
+        doubt = constants.DIAGONAL_DOUBT + 0.1 * self.dim
+        if state.visits >= self.most_visits:
+            return None
+        for climb in state.climbs:
+            mean = climb.gaussian(state.first).mean[None]
+            known = any(inside(other, mean)[0] for other in (state.q, *state.seen))
+            if not known and climb.lower_bound(state.first) + doubt > surface.lower_bound:
+                return climb
+        return None
 
     # --- finding a region for a Gaussian ----------------------------------------------------------
 
@@ -307,13 +438,20 @@ class ByGradients(Court):
         if ascent is None or not ascent.arrived:
             return replace(state, far=ascent)
         q, scale = narrow(first, ascent)
-        return replace(state, q=q, scale=scale, far=None, phase=Phase.HESSIAN)
+        return replace(
+            state, q=q, scale=scale, far=None, phase=Phase.HESSIAN, want=0, target_size=float(self._fewest)
+        )
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
+        if state.rival is not None and state.escapes - state.rival.escapes == constants.FEW_RETREATS:
+            return self._returned(state, state.rival)
         if state.escapes == constants.MOST_RETREATS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
-        if state.escapes == 0 and state.q is not state.first:
+        if state.climbed and state.rival is None and state.surface is not None:
+            more = refined(replace(state, escapes=state.escapes + 1, failures=0), 2.0 * state.surface.size)
+            return replace(more, want=self.least)
+        if state.escapes == 0 and not state.climbed and state.q is not state.first:
             q = state.first
         else:
             archive = state.archive
@@ -325,7 +463,34 @@ class ByGradients(Court):
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
 
 
-def _hopeless(surface: Surface, rival: SearchState) -> bool:
+def _at_another_mode(state: SearchState, surface: Surface, end: Point) -> bool:
+    """Whether an ascent that has ended outside of q is at another mode.
+
+    A concave function rises towards q by at least the difference of the values. Where it rises by less than half of
+    that, there is a valley between the end and q.
+    """
+    first, top = state.first, float(surface.predicted(np.zeros((1, state.q.dim)))[0])
+    centre = first.family.to_frame(first.factor, state.q.mean - first.mean)
+    rise = float(end.gradient @ (centre - end.x))
+    return end.is_finite and rise < 0.5 * abs(top - end.value)
+
+
+def _scattered(state: SearchState, surface: Surface) -> bool:
+    """Whether ascents from elsewhere have ended at other modes."""
+    return any(
+        not inside(state.q, place(state.first, end.here.x)[None])[0]
+        and _at_another_mode(state, surface, end.here)
+        for end in state.lookouts
+    )
+
+
+def _affordable_climbs(state: SearchState) -> int:
+    """How many climbs take about a third of the evaluations so far; two at least if none was made at the start."""
+    affordable = round(constants.CLIMB_SHARE * state.n_evaluations / constants.CLIMB_COST)
+    return min(max(affordable, 1 if state.climbed else 2), constants.LATE_CLIMBS)
+
+
+def hopeless(surface: Surface, rival: SearchState) -> bool:
     """Whether Laplace's approximation, by a narrow surface at another mode, is far below the bound of the rival."""
     leap = propose(surface, math.inf, extrapolate=False)
     doubt = constants.LAPLACE_DOUBT + 0.1 * surface.q.dim
