@@ -23,7 +23,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from mgvbp.errors import MissingDependencyError
-from peer import blackjax_vi, numpyro_svi, nuts, ours, pymc_advi, vbmc
+from peer import blackjax_vi, numpyro_svi, nuts, ours, pymc_advi, saa, vbmc
 from peer.figure import draw
 from peer.judge import judged
 from peer.problems import NAMES, Problem, load
@@ -38,6 +38,7 @@ PEERS: dict[str, Callable[[Problem], Prepared]] = {
     "NumPyro SVI, decay": numpyro_svi.decay,
     "BlackJAX full-rank VI": blackjax_vi.full_rank,
     "PyMC FullRankADVI": pymc_advi.full_rank,
+    "SAA-Q": saa.run_saa,
     TRUTH: nuts.run_nuts,
     "PyVBMC": vbmc.run_vbmc,
 }

@@ -1000,7 +1000,7 @@ def test_within_the_limit_auto_runs(d, family):
 
 
 def test_the_limit():
-    """A thousand coefficients; with a gradient 500 parameters."""
+    """A thousand coefficients; with a gradient a thousand parameters."""
 
     def possible(family, grad=None):
         return affordable(family, Problem(np.negative, dim=family.dim, grad=grad))
@@ -1009,8 +1009,8 @@ def test_the_limit():
     assert not possible(Full(44))
     assert possible(Diagonal(499))
     assert not possible(Diagonal(500))
-    assert possible(Full(500), grad=np.negative)
-    assert not possible(Full(501), grad=np.negative)
+    assert possible(Full(1000), grad=np.negative)
+    assert not possible(Full(1001), grad=np.negative)
 
 
 def test_auto_as_an_object_is_auto_by_name():

@@ -1,8 +1,10 @@
 """`auto` with gradients: its parts against their definitions, exact on quadratics, honest elsewhere."""
 
+import json
 import math
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +19,15 @@ from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
 from mgvbp.auto.ascent import Ascent, Point, two_loops
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
+from mgvbp.interop.compiled import Compiled
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.archive import equal_view
 from mgvbp.surfaces.gradient_regression import Draws, linear
 from mgvbp.surfaces.gradient_surface import fit_gradients
 from mgvbp.surfaces.potential import potential
+from zoo import TARGETS
+from zoo.base import jax_backend
+from zoo.bound import lower_bound
 
 SEEDS = st.integers(0, 2**32 - 1)
 FAMILIES = {"full": Full(4), "diagonal": Diagonal(4), "block": BlockDiagonal([[3, 0], [1, 2]])}
@@ -157,7 +163,12 @@ def test_gram_is_that_of_the_errors_written_out(family):
         np.where(structure.mask, 0.25 * (np.outer(r, a) + np.outer(a, r)), 0.0)
         for r, a in zip(estimate.residuals, influence[1:].T, strict=True)
     ]
-    np.testing.assert_allclose(estimate.gram, np.tensordot(errors, errors, ((1, 2), (1, 2))), atol=1e-12)
+    expected, rows = np.tensordot(errors, errors, ((1, 2), (1, 2))), np.arange(N)
+    np.testing.assert_allclose(estimate.bends.gram(rows), expected, atol=1e-12)
+    np.testing.assert_allclose(estimate.bends.gram(rows[::2]), expected[::2, ::2], atol=1e-12)
+    np.testing.assert_allclose(
+        estimate.bends.inner(rows, rows[::-1]), expected[:, ::-1].diagonal(), atol=1e-12
+    )
     np.testing.assert_allclose(estimate.errors, influence[0][:, None] * estimate.residuals, atol=1e-12)
 
 
@@ -499,8 +510,9 @@ def test_a_funnel_is_found_within_its_certificate():
 
 @pytest.mark.parametrize("limit", [2, 5, 17, 40])
 def test_the_limit_is_kept_to_the_draw(limit):
+    """It ends a little earlier if what comes next, as a step of a climb with its points, is of use as a whole only."""
     optimizer = run(funnel, 3, max_evaluations=limit)
-    assert optimizer.n_evaluations == limit
+    assert limit - 8 < optimizer.n_evaluations <= limit
     assert not optimizer.converged
     assert optimizer.stop_reason == f"reached max_evaluations = {limit}"
 
@@ -512,7 +524,7 @@ def test_a_larger_limit_lets_it_go_on():
     assert not optimizer.stop_reason
     while not optimizer.stop_reason:
         optimizer.tell(*funnel(optimizer.ask()))
-    assert optimizer.n_evaluations == 70
+    assert 62 < optimizer.n_evaluations <= 70
 
 
 def test_pickled_at_every_step_it_is_the_same_run():
@@ -600,3 +612,20 @@ def test_a_function_that_is_nowhere_finite_raises():
 
     with pytest.raises(DivergenceError, match="all 10 draws so far"):
         mgvbp.fit(nowhere, dim=2, grad=lambda theta: np.full(theta.shape, np.nan))
+
+
+@pytest.mark.parametrize("name", ["hierarchy_vague_20", "lynx_hare", "hmm_three_states"])
+def test_hard_targets_are_found_from_a_distance(name):
+    """From mean 0 and variance 1; the stored optimum is that of an independent method.
+
+    The density of the first leads into a funnel's neck, and that of the others to other modes. Whatever the seed, no
+    claim may be false.
+    """
+    jax = pytest.importorskip("jax")
+    target = TARGETS[name]
+    function = Compiled(jax.value_and_grad(lambda row: target.density(row[None], jax_backend())[0]))
+    optimizer = run(function, target.dim, rng=0)
+    bound, _ = lower_bound(target, optimizer.gaussian, num=2**12, seeds=[1, 2])
+    stored = json.loads((Path(__file__).parents[1] / "zoo" / "reference.json").read_text(encoding="utf-8"))
+    gap = stored[name]["full"]["lower_bound"] - bound
+    assert not optimizer.converged or gap < optimizer.gap + 3.0 * optimizer.gap_se + 0.04

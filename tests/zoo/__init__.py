@@ -3,6 +3,7 @@
 from . import (  # noqa: F401  (importing a file registers its targets)
     targets_glm,
     targets_gp_ode,
+    targets_hard,
     targets_hierarchical,
     targets_linear,
     targets_mixture_hmm,

@@ -3,16 +3,19 @@
 This package may import `surfaces` and `methods`. It never calls the user's function: draws go out by ``ask``, values
 come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
 all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
-fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `search` runs one
-start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures.
+fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `many` is the search
+by gradients for more than a hundred parameters. `climb` finds a start where the density has no useful mode. `search`
+runs one start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures.
 """
 
+from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS
 from mgvbp.auto.method import Auto, affordable, uses_gradient
 from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
 from mgvbp.auto.search import Search, Starts
 
 __all__ = [
     "LOOSE",
+    "MOST_BY_GRADIENTS",
     "MOST_PARAMETERS",
     "Aim",
     "Auto",

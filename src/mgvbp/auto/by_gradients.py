@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
-from mgvbp.auto.ascent import Ascent, Line, Point
-from mgvbp.auto.court import Court, leaving, refuted
+from mgvbp.auto.ascent import Ascent, Point
+from mgvbp.auto.court import leaving, refuted
+from mgvbp.auto.elsewhere import LATE, Elsewhere, affordable_climbs, scattered
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
-from mgvbp.auto.rivals import inside, peak, top
+from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
@@ -34,14 +35,14 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
 from mgvbp.surfaces.gradient_regression import quadratic
-from mgvbp.surfaces.gradient_surface import fit_gradients
+from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
-class ByGradients(Court):
+class ByGradients(Elsewhere):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
-    A value with its gradient counts as one evaluation. By default there are at most 250 (d + 10) of them.
+    A value with its gradient counts as one evaluation. By default there are at most 600 (d + 10) of them.
     """
 
     needs_gradients = True
@@ -52,14 +53,21 @@ class ByGradients(Court):
     ) -> None:
         super().__init__(family, prior, tol, labels)
         count = self.dim + 1
-        self.least = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._fewest = count + max(6, math.ceil((constants.DRAWS_PER_COEFFICIENT - 1.0) * count))
+        self._pairs_only = isinstance(family, Full) and self.dim > constants.PAIRS_ONLY_ABOVE
+        self.least = 2 * self._fewest if self._pairs_only else self._fewest
         self.fastest_growth = constants.GROWTH_BY_GRADIENTS
         self.least_gain = constants.LEAST_GAIN_BY_GRADIENTS
         self.most_visits = constants.MOST_VISITS_BY_GRADIENTS
         self._promise = constants.PROMISE * self.dim + 0.5
-        self.enough, self.most = max(60.0, 2.0 * constants.CERTIFYING * count), 250 * (self.dim + 10)
+        self.enough, self.most = (
+            max(60.0, 2.0 * constants.CERTIFYING * count),
+            constants.MOST_GRADIENTS * (self.dim + 10),
+        )
 
     def _paired(self, state: SearchState) -> bool:
+        if self._pairs_only:
+            return state.phase not in (Phase.HESSIAN, Phase.WITNESS)
         return self.dim > constants.PAIRED_ABOVE and state.phase in (Phase.REFINE, Phase.VERIFY)
 
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
@@ -69,6 +77,9 @@ class ByGradients(Court):
             climbing = [ascent for ascent in state.lookouts if not ascent.arrived]
             x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
             return np.array([place(state.first, point) for point in x])
+        if state.phase is Phase.CLIMB:
+            points = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
+            return state.first.mean + state.first.family.from_frame(state.first.factor, points)
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -94,10 +105,15 @@ class ByGradients(Court):
             return self._ascended(told, theta, finite, values, gradients)
         if state.phase is Phase.LOOKOUT:
             return self._looked(told, theta, values, gradients)
+        if state.phase is Phase.CLIMB:
+            return self._climbed(told, values, gradients)
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
-        return replace(told, archive=state.archive.add(source, theta, values, gradients, paired=paired))
+        archive = state.archive.add(source, theta, values, gradients, paired=paired)
+        return replace(
+            told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
+        )
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
@@ -110,13 +126,25 @@ class ByGradients(Court):
         if surface is None or few:
             return surface
         rough = _rough(surface, view, archive, self.tol)
-        if not rough and surface.noise < self.tol:
+        if not rough and (surface.noise < self.tol or len(archive.values) > constants.MOST_VALUED):
             return surface
-        other = fit_surface(view, basis, archive.values, self.tol, archive.noise)
+        other = fit_surface(
+            view, basis, archive.values, math.inf, archive.noise
+        )  # kriging takes too long here
         if other is None:
             return surface
         jumps = rough and other.rest**2 - archive.noise**2 > self.tol + (constants.JUMP * surface.rest) ** 2
         return other if jumps or other.cautious.noise < surface.noise else surface
+
+    def _look(self, archive: Archive, surface: Surface) -> Look:
+        """Follows a surface of gradients without its noise, which takes most of the time of a fit."""
+        if not surface.slopes:
+            return super()._look(archive, surface)
+        given = archive.values, archive.gradients, archive.groups
+        return lambda q: follow_gradients(archive.view(q), *given, surface)
+
+    def _glance(self, archive: Archive, surface: Surface) -> Look:
+        return self._look(archive, replace(surface, degree=2))
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -140,16 +168,56 @@ class ByGradients(Court):
         rival = state.rival
         if state.phase is Phase.HESSIAN and surface is not None and not surface.poor:
             q = laplace(surface, state.scale)
-            if rival is not None and _hopeless(surface, rival):
+            if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if rival is not None and state.phase is Phase.SURVEY and surface is not None:
+            doubt = (
+                constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
+            )
+            if surface.lower_bound + doubt < rival.lower_bound:
+                return self._returned(state, rival)
+        if self._doubtful(state, surface):
+            return self._begin_climbs(replace(state, surface=surface), 1)
+        if surface is not None and self._near_the_top(surface):
+            return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _near_the_top(self, surface: Surface) -> bool:
+        """Whether the draws at hand know the bound around q better than a leap, which may overshoot."""
+        noise = surface.noise + constants.CONFIDENCE * surface.noise_sd
+        return (
+            surface.slopes
+            and not (surface.poor or surface.ridge)
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+            and surface.size >= self.enough
+            and max(noise, self.least_gain * self.tol) < surface.gap < constants.NEAR_THE_TOP
+        )
+
+    def _followed(self, state: SearchState, surface: Surface) -> SearchState:
+        """Go to the optimum of the bound on the draws at hand, and make more draws there."""
+        least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.FOLLOWED * surface.noise)
+        best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
+        if best is surface:
+            return super()._settled(state, surface)
+        more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
+        moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
+        return refined(moved, surface.size)
+
+    def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:
+        """Whether the mode seems to be no place for a Gaussian, so that the bound is to be climbed instead."""
+        if state.climbed or state.rival is not None or state.phase is Phase.HESSIAN:
+            return False
+        if surface is None or self._misleading(state, surface):
+            return True
+        early = state.phase is Phase.SURVEY and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+        return early or state.n_evaluations > constants.STUCK * (self.dim + 10)
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
         """Make fresh draws too where the target is far from Gaussian: old ones are not enough to judge a new q."""
         fresh = (
             surface.slopes
-            and surface.rest > constants.FAR_FROM_GAUSSIAN
+            and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
             and leap.gain > constants.CONFIDENCE * self.tol
         )
         state = super()._trying(state, leap, surface)
@@ -157,17 +225,22 @@ class ByGradients(Court):
 
     def _num_fresh(self, rest: float) -> int:
         least = max(20, constants.LOOKED_AT // self.dim, self.dim + 1)
-        return least if rest < constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
+        return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        if (axis := self._contradicted(state, surface)) is not None:
-            where = f"most along {self._name(axis)}"
-            return refuted(state, "gradients", Outcome.DISAGREE, where=where)
         if not state.lookouts:
+            if (axis := self._contradicted(state, surface)) is not None:
+                where = f"most along {self._name(axis)}"
+                return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
         if (lead := self._lead(state, surface)) is not None:
             rest = tuple(other for other in state.leads if other[0] is not lead)
             return self._visited(replace(leaving(state), leads=rest), lead)
+        if state.climbed < LATE and scattered(state, surface):
+            return self._begin_climbs(replace(state, climbed=LATE - 1), affordable_climbs(state))
+        if (climb := self._higher_climb(state, surface)) is not None:
+            rest_of_them = tuple(other for other in state.climbs if other is not climb)
+            return self._begun_anew(replace(leaving(state), climbs=rest_of_them), climb.gaussian(state.first))
         return super()._charged(state, surface)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
@@ -191,7 +264,8 @@ class ByGradients(Court):
             return None
         left = archive.values - quadratic(view.eps, slopes.g, slopes.G)
         basis: Family = Full(self.dim)
-        if constants.CERTIFYING * basis.num_monomials > view.size:
+        work = len(left) * basis.num_monomials**2
+        if constants.CERTIFYING * basis.num_monomials > view.size or work > constants.MOST_COMPARED:
             basis = Diagonal(self.dim)
         rest = fit_surface(view, basis, left, math.inf)
         if rest is None:
@@ -206,78 +280,6 @@ class ByGradients(Court):
         if count >= self.dim:
             return super()._axes(state)
         return np.sort(self._generator(state).choice(self.dim, count, replace=False))
-
-    # --- looking elsewhere ------------------------------------------------------------------------
-
-    def _looking(self, state: SearchState) -> SearchState:
-        """Begin ascents from points around the initial mean, and around the result."""
-        rng, q, first = self._generator(state), state.q, state.first
-        points = constants.DISPERSED * rng.standard_normal((constants.LOOKOUTS, self.dim))
-        around = 2.0 * constants.DISPERSED * rng.standard_normal((constants.AROUND, self.dim))
-        near = q.mean + q.family.from_frame(q.factor, around)
-        others = first.family.to_frame(first.factor, near - first.mean)
-        return self._climbing(state, np.concatenate([points, others]))
-
-    def _lead(self, state: SearchState, surface: Surface) -> Array | None:
-        """The highest end of an ascent at which a Gaussian may be better than q; None if there is none."""
-        if state.visits >= self.most_visits:
-            return None
-        # the mode there may be as wide as the initial Gaussian: the logarithm of the ratio of the volumes
-        volume = max(0.0, top(state.q) - top(state.first))
-        for point, value in state.leads:
-            score = float(peak(state.q, np.array([value]), surface.lower_bound)[0])
-            known = any(inside(other, point[None])[0] for other in state.seen)
-            within = bool(inside(state.q, point[None])[0])
-            if not known and score > (constants.PEAK_BY_GRADIENTS if within else -volume):
-                return point
-        return None
-
-    def _climbing(self, state: SearchState, points: Array) -> SearchState:
-        """Begin ascents at points (k, d) of the first frame, whose values are not known yet."""
-        lookouts = tuple(
-            Ascent(Point(x, -math.inf, np.zeros(self.dim)), self._promise, 5 * (self.dim + 10), Line(x, 0.0))
-            for x in points
-        )
-        return replace(state, lookouts=lookouts, phase=Phase.LOOKOUT, want=len(lookouts))
-
-    def _looked(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
-        """Take the values at the next points of the ascents; where one ends at another mode, go there."""
-        first = state.first
-        slopes, moved, k = first.family.solve(first.factor, gradients), [], 0
-        for ascent in state.lookouts:
-            if ascent.arrived:
-                moved.append(ascent)
-                continue
-            if ascent.here.value == -math.inf:
-                start = Point(ascent.here.x, float(values[k]), slopes[k])
-                ascent = (
-                    Ascent.start(start, promise=self._promise, budget=ascent.budget)
-                    if start.is_finite
-                    else replace(ascent, arrived=True)
-                )
-            else:
-                ascent = ascent.tell(float(values[k]), slopes[k])
-            moved.append(ascent)
-            k += 1
-        state = replace(state, lookouts=tuple(moved))
-        if waiting := sum(not ascent.arrived for ascent in moved):
-            return replace(state, want=waiting)
-        moved.sort(key=lambda ascent: -ascent.here.value)
-        if state.surface is None:
-            return self._arrived(state, moved[0])
-        leads = tuple((place(first, end.here.x), end.here.value) for end in moved if end.here.is_finite)
-        return refined(replace(state, leads=leads), state.surface.size)
-
-    def _arrived(self, state: SearchState, ascent: Ascent) -> SearchState:
-        """Look at the curvature where an ascent has ended."""
-        q, scale = narrow(state.first, ascent)
-        return replace(self._begun_anew(state, q), scale=scale, phase=Phase.HESSIAN)
-
-    def _visited(self, state: SearchState, point: Array) -> SearchState:
-        """Climb from the point."""
-        first = state.first
-        x = first.family.to_frame(first.factor, point - first.mean)
-        return self._climbing(replace(state, surface=None), x[None])
 
     # --- finding a region for a Gaussian ----------------------------------------------------------
 
@@ -307,13 +309,20 @@ class ByGradients(Court):
         if ascent is None or not ascent.arrived:
             return replace(state, far=ascent)
         q, scale = narrow(first, ascent)
-        return replace(state, q=q, scale=scale, far=None, phase=Phase.HESSIAN)
+        return replace(
+            state, q=q, scale=scale, far=None, phase=Phase.HESSIAN, want=0, target_size=float(self._fewest)
+        )
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Retreat: first to the initial Gaussian, then each time to one with half the standard deviations."""
+        if state.rival is not None and state.escapes - state.rival.escapes == constants.FEW_RETREATS:
+            return self._returned(state, state.rival)
         if state.escapes == constants.MOST_RETREATS:
             return replace(state, ending=Ending.of(Outcome.NO_REGION))
-        if state.escapes == 0 and state.q is not state.first:
+        if state.climbed and state.rival is None and state.surface is not None:
+            more = refined(replace(state, escapes=state.escapes + 1, failures=0), 2.0 * state.surface.size)
+            return replace(more, want=self.least)
+        if state.escapes == 0 and not state.climbed and state.q is not state.first:
             q = state.first
         else:
             archive = state.archive
@@ -325,7 +334,7 @@ class ByGradients(Court):
         return self._begun_anew(replace(state, escapes=state.escapes + 1), q)
 
 
-def _hopeless(surface: Surface, rival: SearchState) -> bool:
+def hopeless(surface: Surface, rival: SearchState) -> bool:
     """Whether Laplace's approximation, by a narrow surface at another mode, is far below the bound of the rival."""
     leap = propose(surface, math.inf, extrapolate=False)
     doubt = constants.LAPLACE_DOUBT + 0.1 * surface.q.dim

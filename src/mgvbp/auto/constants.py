@@ -58,6 +58,9 @@ are asked for."""
 LOOKED_AT = 48
 """Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
 stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
+PAIRS_ONLY_ABOVE, KEPT = 100, 20
+"""Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
+many of them: their odd part has no noise of the third degree. An archive keeps about so many draws per parameter."""
 PAIRED_ABOVE = 16
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
 noise than pairs do."""
@@ -91,6 +94,10 @@ POLISHED_NOISE = 0.05
 """The same as a share of the noise: a better optimum of the draws at hand would be an optimum of their noise."""
 POLISHED_GAIN = 0.01
 """Polishing has arrived, too, if all its leaps together gain less than this share of the tolerance."""
+NEAR_THE_TOP, FOLLOWED = 2.0, 0.2
+"""With gradients, far from a Gaussian: fewer nats than this below the optimum the search goes to the optimum of the
+draws at hand in place of a leap, and then makes this share of more draws. The draws are followed until a surface
+promises less than this share of their noise."""
 SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
@@ -179,11 +186,15 @@ they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+MOST_COMPARED = 2e8
+"""Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0
 """Values jump if what a quadratic misses of them has a standard deviation of more than this many times the largest that
 their gradients allow: few draws may show more of one than of the other."""
 MOST_BY_BOTH = 200
 """Coefficients up to which, with gradients, a surface of the values is fitted too, where that of gradients is noisy."""
+MOST_VALUED = 1000
+"""Draws beyond which it is not, unless the values jump: its polynomials take seconds, and gradients know more."""
 DIAGONALS = 2
 """Diagonals of the frame on which the tails are looked at besides the axes, if there is more than one parameter."""
 OUTSIDE, HIGH, ACROSS = 2.5, 2.0, 4.0
@@ -233,8 +244,20 @@ NARROW = 0.3
 largest curvature met by the ascent."""
 MOST_RETREATS = 16
 """How often, with gradients, a narrower Gaussian is tried before the search gives up."""
+FEW_RETREATS = 3
+"""The same on a visit to another mode, after which the search returns to its result."""
 ABOUT_THE_MEAN = 4
 """Retreats that keep the mean; later ones are centred at the best draw."""
+
+STUCK = 30
+"""Evaluations per parameter (plus ten) after which a search by gradients that has not climbed the bound does so."""
+LATE_CLIMBS = 3
+"""Most climbs of the bound, from dispersed starts, if ascents from elsewhere have shown several modes."""
+CLIMB_SHARE, CLIMB_COST = 0.33, 400
+"""The share of the evaluations so far that such climbs may take, and what one of them takes."""
+DIAGONAL_DOUBT = 1.0
+"""Nats (plus a tenth per parameter) by which a diagonal Gaussian may be below a result and still be worth a visit: with
+correlations it may be better."""
 
 # --- several starts, and what is affordable -------------------------------------------------------------
 
@@ -247,5 +270,11 @@ FULL_QUADRATIC = 900
 """A full quadratic with at most this many coefficients (d = 40) is fitted whatever the family is."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which a surface costs too many draws: the largest d is 43 if full, 499 if diagonal."""
-MOST_PARAMETERS = 500
+MOST_PARAMETERS = 1000
 """Parameters beyond which a search costs too much even with gradients: it takes some tens of them per parameter."""
+MOST_GRADIENTS = 600
+"""Default of the largest number of evaluations of a search by gradients, per parameter (plus ten). A search that
+converges ends long before; the strongest ridges of the zoo take 250."""
+TOLERANCE, MANY = 0.01, 50
+"""The default tolerance in nats, and the number of parameters from which on it, and what a quadratic may miss, grow: a
+tolerance in proportion to d keeps the error of each marginal the same."""

@@ -84,8 +84,8 @@ class Court(Rules):
             return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
         if state.charges == constants.MOST_TRIALS:
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
-        if surface.rest > constants.FAR_FROM_GAUSSIAN:
-            look = self._look(state.archive)
+        if surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
+            look = self._glance(state.archive, surface)
             if (better := higher(surface, look, self.tol, self._generator(state), _best(state))) is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         again, axes = not state.deterministic, self._axes(state)
@@ -183,7 +183,7 @@ class Court(Rules):
         elif state.deterministic:
             repeated = "not tried: noise=0 was given"
         moved = "not tried: the posterior is nearly Gaussian"
-        if surface.rest > constants.FAR_FROM_GAUSSIAN:
+        if surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
             moved = "from Gaussians nearby the lower bound leads back to this one, or to none better"
         distances = np.abs(trial.steps)
         probes = f"{len(distances)} points {distances.min():g} to {distances.max():g} standard deviations out"

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import constants
 from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
+from mgvbp.auto.many import ManyParameters
 from mgvbp.auto.search import Search, Starts
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Family, resolve_family
+from mgvbp.families import Family, Full, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, initial_frame
@@ -41,14 +42,26 @@ class Auto:
 
     Parameters
     ----------
-    tol : float
-        How far below the optimum, in nats, the lower bound may be.
+    tol : float, optional
+        How far below the optimum, in nats, the lower bound may be. By default 0.01 for at most 50 parameters, and
+        d/5000 for more, so that each of them is known equally well: 0.2 nats for 1,000.
     """
 
-    tol: float = 0.01
+    tol: float | None = None
 
     def __post_init__(self) -> None:
-        positive_number(self.tol, "tol")
+        if self.tol is not None:
+            positive_number(self.tol, "tol")
+
+    def tolerance(self, dim: int) -> float:
+        """The tolerance in nats for so many parameters.
+
+        Examples
+        --------
+        >>> Auto().tolerance(10), Auto().tolerance(1000), Auto(0.05).tolerance(1000)
+        (0.01, 0.2, 0.05)
+        """
+        return constants.TOLERANCE * max(1.0, dim / constants.MANY) if self.tol is None else self.tol
 
     def start(
         self,
@@ -96,8 +109,10 @@ class Auto:
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
         given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
-        by = ByGradients if given else ByValues
-        rules = by(family, prior, self.tol, getattr(target, "labels", None))
+        by: type[ByGradients | ByValues] = ByGradients if given else ByValues
+        if given and isinstance(family, Full) and dim > constants.PAIRS_ONLY_ABOVE:
+            by = ManyParameters
+        rules = by(family, prior, self.tolerance(dim), getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
         means = start_means(starts, first, prior, key)

@@ -75,9 +75,11 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, b
     """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
 
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
-    random they lead away, and from one moved near a maximum they lead back. ``best`` is the highest draw, (d,).
+    random they lead away, and from one moved near a maximum they lead back. ``best`` is
+    the highest draw, (d,). The bounds that are compared are all those of ``look``.
     """
-    looks = constants.MOST_LOOKED // surface.num_draws
+    looks, here = constants.MOST_LOOKED // surface.num_draws, look(surface.q)
+    level = surface.lower_bound if here is None else here.lower_bound
     for moved in _moved(surface.q, rng, best):
         current = look(moved)
         for _ in range(constants.MOST_DEPARTURES):
@@ -89,7 +91,7 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, b
                 or current.size < constants.DEPARTED_SHARE * surface.size
             ):
                 break
-            if current.lower_bound - current.lower_bound_se > surface.lower_bound + tol:
+            if current.lower_bound - current.lower_bound_se > level + tol:
                 return current
             leap = propose(current, constants.DEPARTURE, extrapolate=False)
             current = None if leap is None else look(leap.q)

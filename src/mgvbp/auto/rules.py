@@ -77,6 +77,8 @@ class Rules(ABC):
         self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
         self._labels = labels
         self.first_radius = constants.FIRST_RADIUS * self.dim + 1.0
+        # what a quadratic misses of many parameters adds up, and matters to none of them
+        self.many = math.sqrt(max(1.0, self.dim / constants.MANY))
 
     def start(
         self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
@@ -122,9 +124,9 @@ class Rules(ABC):
 
     def extended(self, state: SearchState, max_evaluations: int) -> SearchState:
         """Set another limit, and resume the search if the old limit had ended it."""
-        exhausted = state.ending is not None and state.room <= 0
+        exhausted = state.ending is not None and state.ending.outcome is Outcome.MAX_EVALUATIONS
         state = replace(state, max_evaluations=max_evaluations)
-        return self.decide(replace(state, ending=None, want=0)) if exhausted and state.room > 0 else state
+        return self.decide(replace(state, ending=None)) if exhausted and state.room > 0 else state
 
     # --- what differs -----------------------------------------------------------------------------
 
@@ -213,12 +215,18 @@ class Rules(ABC):
 
     def _limited(self, state: SearchState) -> SearchState:
         """Stop if there are no evaluations left."""
-        whole = state.phase in (Phase.TRIAL, Phase.LOOKOUT)  # a part of these points would say nothing
+        whole = state.phase in (
+            Phase.TRIAL,
+            Phase.LOOKOUT,
+            Phase.CLIMB,
+        )  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
                 state = in_time(state.rival, state)
-            return replace(state, want=0, leap=None, ending=ending)
+                whole = False
+            # what was to be evaluated as a whole still waits for a larger limit
+            return replace(state, want=state.want if whole else 0, leap=None, ending=ending)
         return replace(state, verified=False) if state.want > state.room else state
 
     def _judged(self, state: SearchState, leap: Leap, view: View) -> SearchState:
@@ -270,7 +278,7 @@ class Rules(ABC):
         state, fresh = replace(state, surface=surface), self._num_fresh(surface.rest)
         left = surface.size / (surface.size + fresh)  # share of the noise that fresh draws would leave
         unknown = surface.ridge or surface.clipped
-        if surface.rest < constants.POLISH_ABOVE:
+        if surface.rest < self.many * constants.POLISH_ABOVE:
             state = replace(state, stretch=state.least_stretch)
         elif surface.noise * left < self.tol and not unknown:
             polished = self._polished(state, surface, leap)
@@ -307,7 +315,9 @@ class Rules(ABC):
         least = max(
             constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise
         )
-        best, arrived = polish(surface, self._look(archive), least, self.tol)
+        best, arrived = polish(surface, self._look(archive, surface), least, self.tol)
+        if best is not surface:
+            best = self._fit(archive, archive.view(best.q)) or surface
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
@@ -323,9 +333,13 @@ class Rules(ABC):
         )
         return polished, best, last, arrived
 
-    def _look(self, archive: Archive) -> Look:
-        """Fits surfaces to the draws of an archive."""
+    def _look(self, archive: Archive, surface: Surface) -> Look:
+        """Fits surfaces like ``surface`` to the draws of an archive."""
         return lambda q: self._fit(archive, archive.view(q))
+
+    def _glance(self, archive: Archive, surface: Surface) -> Look:
+        """The same, as cheap as it can be: to see whether the bound is much higher somewhere."""
+        return self._look(archive, surface)
 
     def _certified(self, state: SearchState, surface: Surface, leap: Leap) -> SearchState:
         """Take the last, small leap and certify.
@@ -375,6 +389,8 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "charges",
         "lookouts",
         "leads",
+        "climbs",
+        "climbed",
         "seen",
         "wide",
         "record",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mgvbp.auto.ascent import Ascent
+from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.trial import Trial
@@ -14,6 +15,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
 
 
@@ -38,6 +40,8 @@ class Phase(StrEnum):
     """They try to refute the result: the same draws again, and points far out in the tails."""
     LOOKOUT = "lookout"
     """They climb, with gradients, from elsewhere: is there a higher mode?"""
+    CLIMB = "climb"
+    """They climb, with gradients, the bound of diagonal Gaussians on fixed points."""
     WITNESS = "witness"
     """They show tails that the surface does not predict."""
 
@@ -98,6 +102,10 @@ class SearchState:
     """Trials so far, of this result or earlier ones."""
     lookouts: tuple[Ascent, ...] = ()
     """Ascents from elsewhere, which look for a higher mode; empty until the first result."""
+    climbs: tuple[Climb, ...] = ()
+    """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
+    climbed: int = 0
+    """How many rounds of climbs there were: one at the start, and one before a certificate."""
     rival: SearchState | None = None
     """The state of an earlier result, which was left to look at another mode."""
     leads: tuple[tuple[Array, float], ...] = ()
@@ -116,6 +124,10 @@ class SearchState:
     """What tried to refute the result, and what came of it."""
     scale: float = 1.0
     """Factor on the standard deviations of the initial Gaussian that narrowed it to show the curvature."""
+    moments: Moments | None = None
+    """Sums over the draws from q, in a search for many parameters."""
+    by_draws: bool = False
+    """Whether a search for many parameters has begun anew in the way that keeps its draws."""
     ending: Ending | None = None
 
     @property

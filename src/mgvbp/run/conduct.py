@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import Aim, Auto, MixtureSearch, Search, affordable, uses_gradient
+from mgvbp.auto import MOST_BY_GRADIENTS, Aim, Auto, MixtureSearch, Search, affordable, uses_gradient
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.outcome import REFUTED, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
@@ -152,14 +152,23 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
     if not isinstance(settings.starts, int) or settings.starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
-        warn_user(
-            f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "
-            "auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' or "
-            "BlockDiagonal, which need fewer draws",
-            ConvergenceWarning,
-        )
+        warn_user(_too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning)
         method = "mgvbp"
     return _named(problem, resolve_method(method), settings, execution)
+
+
+def _too_many(family: Family, *, gradient: bool) -> str:
+    """Why auto cannot be used, and what to try."""
+    if gradient:
+        return (
+            f"auto is for at most {MOST_BY_GRADIENTS:,} parameters, and there are {family.dim:,}: running mgvbp, which "
+            "has no certificate; consider fewer parameters, or set method= and its steps yourself"
+        )
+    return (
+        f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "
+        "auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' or "
+        "BlockDiagonal, which need fewer draws"
+    )
 
 
 def _named(problem: Problem, method: Method, settings: Settings, execution: Execution) -> Posterior:
@@ -228,7 +237,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         refuted = outcome.ending.outcome in REFUTED
-        remarks = [text for text in ("" if refuted else _distance(found.gap, method.tol), advice) if text]
+        tol = method.tolerance(problem.dim)
+        distance = "" if refuted else _distance(found.gap, tol) + _more(outcome.ending.outcome, search, tol)
+        remarks = [text for text in (distance, advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}{better_way(problem)}"
         warn_user(message, ConvergenceWarning)
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
@@ -277,6 +288,18 @@ def _distance(gap: float | None, tol: float) -> str:
         return "nothing is known yet about how far the lower bound is below its maximum"
     unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""
     return f"the lower bound may be {gap:.2g} nats below its maximum{unconfirmed}"
+
+
+def _more(outcome: Outcome, search: Search | MixtureSearch, tol: float) -> str:
+    """How many more evaluations a search may take that has come to its limit; empty if that cannot be said.
+
+    The noise falls with the number of effective draws, so that a gap of k tolerances takes k times as many of them.
+    """
+    surface, gap = getattr(search.best, "surface", None), search.best.gap
+    if outcome is not Outcome.MAX_EVALUATIONS or surface is None or gap is None or not tol < gap < math.inf:
+        return ""
+    more = math.ceil(surface.size * (gap / tol - 1.0))
+    return f", and it may take about {max(more, 1):,} more evaluations to be within tol = {tol:g}"
 
 
 def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:

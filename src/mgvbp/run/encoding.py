@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto.ascent import Ascent, Line, Point
+from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
@@ -38,13 +39,15 @@ from mgvbp.methods.optimizer import Frame, State
 from mgvbp.posterior.loading import stored_blocks
 from mgvbp.run.loop import Snapshot, Standing, Window
 from mgvbp.surfaces.archive import Archive
+from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
 
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Aim, Archive, Ascent, Check, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial, Tried, Window,
+    Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
+    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial,
+    Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""

@@ -102,8 +102,9 @@ def fit(
     max_evaluations : int, optional
         The fit never makes more evaluations of the log-likelihood than this.
     tol : float, optional
-        For ``auto``: how many nats below its optimum the lower bound may be; 0.01 by default. For a mixture it is the
-        tolerance of the Gaussian that it starts from, 0.2 by default.
+        For ``auto``: how many nats below its optimum the lower bound may be. By default 0.01 for at most 50
+        parameters and d/5000 for more of them (0.2 nats for 1,000), so that each is known equally well. For a mixture
+        it is the tolerance of the Gaussian that it starts from, 0.2 by default.
     kl_tol : float, optional
         For ``family="mixture"`` and ``"auto"``: how many nats from the posterior are near enough; 0.05 by default.
     starts : int or array_like of shape (K, d)
@@ -196,7 +197,7 @@ def fit(
         aim = None
     if isinstance(method, str) and method == "auto":
         loose = aim is not None and not aim.or_gaussian
-        method = Auto(LOOSE if loose else Auto.tol) if tol is None else Auto(tol)
+        method = Auto(LOOSE if loose and tol is None else tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
     structure = "full" if isinstance(family, Mixture) or _is_mixture(family) else family

@@ -95,6 +95,30 @@ class Archive:
             noise=self.noise,
         )
 
+    def recent(self, most: int) -> Archive:
+        """The archive without the oldest Gaussians and their draws, if it has more than ``most`` draws.
+
+        The draws of the last Gaussian always stay.
+        """
+        counts = [count for _, count in self.proposals]
+        dropped = 0
+        while dropped < len(counts) - 1 and sum(counts[dropped:]) > most:
+            dropped += 1
+        if dropped == 0:
+            return self
+        rows, proposals = slice(sum(counts[:dropped]), None), self.proposals[dropped:]
+        theta = self.theta[rows].copy()
+        terms = [math.log(n) + proposal.log_density_at(theta) for proposal, n in proposals]
+        return Archive(
+            theta=theta,
+            values=self.values[rows].copy(),
+            log_mixture=np.asarray(np.logaddexp.reduce(terms)),
+            proposals=proposals,
+            gradients=self.gradients[rows].copy(),
+            groups=self.groups[rows] - self.groups[rows][0],
+            noise=self.noise,
+        )
+
     def view(self, q: Gaussian) -> View:
         """All draws, weighted for ``q``; draws whose value is not finite have weight 0."""
         eps = q.family.to_frame(q.factor, self.theta - q.mean)

@@ -53,6 +53,9 @@ BELIEF = 0.4
 """A certificate by kriging states at least this share of the noise of least squares, since kinks mislead kriging."""
 GRADIENT_BELIEF = 0.25
 """A fit of polynomials to gradients states at least this share of the noise of the linear regression."""
+MOST_CROSSED = 400
+"""Draws, evenly spaced among all, from which the standard deviation of the noise is estimated; the noise takes all.
+With 400 it is known to a few per cent, and its cost no longer grows with the square of the draws."""
 POOR_RESIDUAL = 3.0
 """A surface is not poor if its residuals have a standard deviation below this many nats (or √d, if that is more)."""
 JITTER = 5.0

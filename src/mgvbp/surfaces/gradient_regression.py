@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.core.linalg import SINGULAR, Array, collinear, symmetric_part
 from mgvbp.families import BlockDiagonal, Diagonal, Family
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.surface import orthogonal
@@ -39,6 +40,69 @@ class Draws:
 
 
 @dataclass(frozen=True)
+class Products:
+    """Matrices ``½ sym(r aᵀ)``, which add up to G, for the rows r of ``residuals`` and a of ``influence``, (N, d)."""
+
+    family: Family
+    residuals: Array
+    influence: Array
+
+    def gram(self, rows: NDArray[np.intp]) -> Array:
+        """Inner products of the matrices of some draws, (k, k), over the entries of the family."""
+        R, A = self.residuals[rows], self.influence[rows]
+        if isinstance(self.family, Diagonal):
+            product = R * A
+            return 0.25 * (product @ product.T)
+        total, entries = np.zeros((len(R), len(R))), []
+        for block in self._blocks:
+            r, a = R[:, block], A[:, block]
+            if r.shape[1] <= WRITTEN_OUT:
+                outer = r[:, :, None] * a[:, None, :]
+                entries.append((outer + outer.swapaxes(1, 2)).reshape(len(R), -1))
+            else:
+                cross = r @ a.T
+                total += 0.125 * ((r @ r.T) * (a @ a.T) + cross * cross.T)
+        if entries:
+            written = np.concatenate(entries, axis=1)
+            total += 0.0625 * (written @ written.T)
+        return total
+
+    def inner(self, one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
+        """Inner products of the matrices of draws ``one`` with those of draws ``two``, one by one, (k,)."""
+        r, a, s, b = self.residuals[one], self.influence[one], self.residuals[two], self.influence[two]
+        if isinstance(self.family, Diagonal):
+            return np.asarray(0.25 * np.einsum("nd,nd->n", r * a, s * b))
+
+        def dot(x: Array, y: Array, block: NDArray[np.intp] | slice) -> Array:
+            return np.asarray(np.einsum("nd,nd->n", x[:, block], y[:, block]))
+
+        total = np.zeros(len(r))
+        for block in self._blocks:
+            total += 0.125 * (dot(r, s, block) * dot(a, b, block) + dot(r, b, block) * dot(s, a, block))
+        return total
+
+    @property
+    def _blocks(self) -> list[NDArray[np.intp]] | list[slice]:
+        return list(self.family.blocks) if isinstance(self.family, BlockDiagonal) else [slice(None)]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The same matrices, written out: one row of ``entries`` (N, k) for each draw."""
+
+    entries: Array
+
+    def gram(self, rows: NDArray[np.intp]) -> Array:
+        """Inner products of the rows of some draws, (k, k)."""
+        kept = self.entries[rows]
+        return kept @ kept.T
+
+    def inner(self, one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
+        """Inner products of the rows ``one`` with the rows ``two``, one by one, (k,)."""
+        return np.asarray(np.einsum("nk,nk->n", self.entries[one], self.entries[two]))
+
+
+@dataclass(frozen=True)
 class GradientFit:
     """Whitened gradients of the bound and their errors."""
 
@@ -54,8 +118,8 @@ class GradientFit:
     """Residuals of v by a regression that leaves out the draw and its twin, (N, d)."""
     errors: Array
     """What each draw contributes to the error of g, (N, d)."""
-    gram: Array
-    """Inner products of what two draws contribute to the error of G, over the family's entries, (N, N)."""
+    bends: Products | Entries
+    """What each draw contributes to the error of G, over the family's entries."""
 
 
 def linear(draws: Draws, family: Family) -> GradientFit | None:
@@ -82,8 +146,20 @@ def linear(draws: Draws, family: Family) -> GradientFit | None:
         own=_own_share(eps, influence, residuals, draws.twins),
         residuals=residuals,
         errors=influence[:, :1] * residuals,
-        gram=_gram(family, residuals, influence[:, 1:]),
+        bends=Products(family, residuals, influence[:, 1:]),
     )
+
+
+def linear_followed(draws: Draws) -> tuple[Array, Array, Array] | None:
+    """g, G and what the quadratic predicts of h (N,), as `linear` has them, without any errors."""
+    root = np.sqrt(draws.weights)[:, None]
+    Z = np.concatenate([root, root * draws.eps], axis=1)
+    factor, failed = dpotrf(Z.T @ Z, lower=1)
+    if failed or collinear(factor, np.square(Z).sum(axis=0)):
+        return None
+    coefficients = dpotrs(factor, Z.T @ (root * draws.v), lower=1)[0]
+    g, G = coefficients[0], symmetric_part(-0.5 * coefficients[1:])
+    return g, G, quadratic(draws.eps, g, G)
 
 
 def quadratic(eps: Array, g: Array, G: Array) -> Array:
@@ -117,24 +193,3 @@ def _leave_out(Q: Array, residuals: Array, twins: NDArray[np.intp]) -> Array:
     determinant = np.maximum(own * own[twins] - shared**2, constants.EVEN_LEVERAGE * own * own[twins])
     others = (shared / determinant)[:, None] * residuals[twins]
     return np.asarray(np.where(paired, own[twins] / determinant, 1.0 / own)[:, None] * residuals + others)
-
-
-def _gram(family: Family, R: Array, A: Array) -> Array:
-    """Inner products of ``½ sym(r aᵀ)`` over the entries of ``family``, for the rows r of R and a of A."""
-    if isinstance(family, Diagonal):
-        product = R * A
-        return 0.25 * (product @ product.T)
-    blocks = family.blocks if isinstance(family, BlockDiagonal) else [np.arange(family.dim)]
-    total, entries = np.zeros((len(R), len(R))), []
-    for block in blocks:
-        r, a = R[:, block], A[:, block]
-        if len(block) <= WRITTEN_OUT:
-            outer = r[:, :, None] * a[:, None, :]
-            entries.append((outer + outer.swapaxes(1, 2)).reshape(len(R), -1))
-        else:
-            cross = r @ a.T
-            total += 0.125 * ((r @ r.T) * (a @ a.T) + cross * cross.T)
-    if entries:
-        written = np.concatenate(entries, axis=1)
-        total += 0.0625 * (written @ written.T)
-    return total

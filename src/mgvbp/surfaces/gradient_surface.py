@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,8 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.archive import View
-from mgvbp.surfaces.gradient_regression import Draws, GradientFit, linear
-from mgvbp.surfaces.potential import degrees, potential
+from mgvbp.surfaces.gradient_regression import Draws, GradientFit, linear, linear_followed
+from mgvbp.surfaces.potential import degrees, potential, potential_followed
 from mgvbp.surfaces.surface import Surface, on_a_ridge
 
 
@@ -26,31 +27,26 @@ def fit_gradients(
     polynomials of higher degree are fitted as well. The fit with the least noise is used. The result is None where
     the draws do not determine a surface.
     """
-    q, d = view.q, view.q.dim
-    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
-    if np.count_nonzero(keep) < d + 2:
+    q = view.q
+    given = _given(view, values, gradients, groups)
+    if given is None:
         return None
-    eps, weights, groups = view.eps[keep], view.weights[keep], groups[keep]
-    weights = weights / weights.sum()
-    h, v = values[keep] - view.log_q[keep], q.family.solve(q.factor, gradients[keep]) + eps
-    effective = 1.0 / float(weights @ weights)
-    if effective < d + 1.5 or not np.isfinite(v).all():
-        return None
-    draws = Draws(eps, v, weights, _twins(groups))
+    draws, h, effective = given
+    weights = draws.weights
     first = linear(draws, q.family)
     if first is None:
         return None
-    fit = plain = _Fit(q, first, draws)
+    fit = plain = _Fit(q, first, draws, 2)
     if plain.noise > max(0.3 * tol, plain.gap / constants.KRIGE_BELOW):
         for degree in degrees(draws):
             estimate = potential(draws, q.family, degree)
             if estimate is not None:
-                fit = min(fit, _Fit(q, estimate, draws), key=lambda candidate: candidate.noise)
+                fit = min(fit, _Fit(q, estimate, draws, degree), key=lambda candidate: candidate.noise)
     fit.state_at_least(constants.GRADIENT_BELIEF * plain.noise)
     bound, bound_se, sd = _bound(fit.estimate, draws, h)
     if not abs(bound - float(weights @ h)) <= 3.0 * sd:
         return None  # the mean of h cannot be that far from its values
-    spread = float(weights @ np.square(v).sum(axis=1))
+    spread = float(weights @ np.square(draws.v).sum(axis=1))
     return Surface(
         q=q,
         lower_bound=bound,
@@ -66,8 +62,58 @@ def fit_gradients(
         noise=fit.noise,
         noise_sd=fit.noise_sd,
         slopes=True,
+        degree=fit.degree,
         ridge=not q.family.mask.all() and on_a_ridge(fit.estimate.G, fit.variance, fit.noise),
     )
+
+
+def follow_gradients(
+    view: View, values: Array, gradients: Array, groups: NDArray[np.intp], like: Surface
+) -> Surface | None:
+    """The surface of a view by the polynomial of the degree that ``like`` has, without its noise.
+
+    It costs a small part of `fit_gradients`. The bounds of several such surfaces, through the same draws, can be
+    compared with each other. Noise, residuals and errors are those of ``like``.
+    """
+    given = _given(view, values, gradients, groups)
+    if given is None:
+        return None
+    (draws, h, effective), q = given, view.q
+    found = linear_followed(draws) if like.degree == 2 else potential_followed(draws, like.degree)
+    if found is None:
+        return None
+    (g, G, predicted), weights = found, draws.weights
+    mean = float(weights @ h)
+    bound = mean - float(weights @ predicted)
+    if not (bound - mean) ** 2 <= 9.0 * float(weights @ np.square(h - mean)):
+        return None
+    gap = 0.5 * float(g @ _solved(G, g[:, None])[:, 0]) + float(np.square(G[q.family.mask]).sum())
+    return replace(like, q=q, lower_bound=bound, g=g, G=G, num_draws=len(h), size=effective, gap=gap)
+
+
+def _given(
+    view: View, values: Array, gradients: Array, groups: NDArray[np.intp]
+) -> tuple[Draws, Array, float] | None:
+    """What a regression is given, h at its draws, and their effective number; None if there are too few."""
+    q, d = view.q, view.q.dim
+    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
+    if np.count_nonzero(keep) < d + 2:
+        return None
+    eps, weights = view.eps[keep], view.weights[keep]
+    weights = weights / weights.sum()
+    h, v = values[keep] - view.log_q[keep], q.family.solve(q.factor, gradients[keep]) + eps
+    effective = 1.0 / float(weights @ weights)
+    if effective < d + 1.5 or not np.isfinite(v).all():
+        return None
+    return Draws(eps, v, weights, _twins(groups[keep])), h, effective
+
+
+def _solved(G: Array, right: Array) -> Array:
+    """``(I + 2G)⁻¹`` times ``right``, (d, k); ``right`` itself where the matrix is not positive definite."""
+    H = 2.0 * G
+    H.flat[:: len(G) + 1] += 1.0
+    _, solved, info = dposv(H, right, lower=1)
+    return np.asarray(solved if info == 0 else right)
 
 
 def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -100,24 +146,42 @@ def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float,
 class _Fit:
     """An estimate with its gap, and how much of the gap is noise."""
 
-    def __init__(self, q: Gaussian, estimate: GradientFit, draws: Draws) -> None:
-        self.estimate = estimate
+    def __init__(self, q: Gaussian, estimate: GradientFit, draws: Draws, degree: int) -> None:
+        self.estimate, self.degree = estimate, degree
         self.variance = float(draws.weights @ np.square(estimate.residuals).sum(axis=1))
         g, G = estimate.g, estimate.G
-        H = 2.0 * G
-        H.flat[:: q.dim + 1] += 1.0
-        right = np.column_stack([g, estimate.errors.T])
-        _, solved, info = dposv(H, right, lower=1)
-        if info != 0:
-            solved = right
+        solved = _solved(G, np.column_stack([g, estimate.errors.T]))
         self.gap = 0.5 * float(g @ solved[:, 0]) + float(np.square(G[q.family.mask]).sum())
-        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for each pair of draws, which contribute δ, δG and δ', δG' to the errors
-        gram = 0.5 * (estimate.errors @ solved[:, 1:]) + estimate.gram
-        firsts = np.flatnonzero(draws.twins >= np.arange(len(gram)))
-        if len(firsts) < len(gram):  # a pair counts as one draw
-            gram = np.add.reduceat(np.add.reduceat(gram, firsts, axis=0), firsts, axis=1)
-        self.noise = float(gram.trace())
-        self.noise_sd = math.sqrt(2.0 * float(np.vdot(gram, gram)))
+        # ½ δᵀH⁻¹δ' + ⟨δG, δG'⟩ for two draws, which contribute δ, δG and δ', δG' to the errors; a pair is one draw
+        errors, solved = estimate.errors, solved[:, 1:]
+        firsts = np.flatnonzero(draws.twins >= np.arange(len(errors)))
+        seconds = draws.twins[firsts]
+
+        def inner(one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
+            by_mean = np.einsum("nd,dn->n", errors[one], solved[:, two])
+            return np.asarray(0.5 * by_mean + estimate.bends.inner(one, two))
+
+        paired = seconds != firsts
+        squares = inner(firsts, firsts)
+        squares[paired] += inner(seconds[paired], seconds[paired])
+        squares[paired] += 2.0 * inner(firsts[paired], seconds[paired])
+        self.noise = float(squares.sum())
+        self.noise_sd = math.sqrt(2.0 * (float(squares @ squares) + self._crossed(draws, solved)))
+
+    def _crossed(self, draws: Draws, solved: Array) -> float:
+        """The sum of the squared inner products between different draws, by `constants.MOST_CROSSED` of them."""
+        errors, twins = self.estimate.errors, draws.twins
+        firsts = np.flatnonzero(twins >= np.arange(len(twins)))
+        some = firsts[:: -(-len(firsts) // constants.MOST_CROSSED)]
+        if len(some) < 2:
+            return 0.0
+        rows = np.unique(np.concatenate([some, twins[some]]))
+        gram = 0.5 * (errors[rows] @ solved[:, rows]) + self.estimate.bends.gram(rows)
+        starts = np.searchsorted(rows, some)
+        if len(some) < len(rows):
+            gram = np.add.reduceat(np.add.reduceat(gram, starts, axis=0), starts, axis=1)
+        total = float(np.vdot(gram, gram)) - float(np.square(gram.diagonal()).sum())
+        return max(total, 0.0) * len(firsts) * (len(firsts) - 1.0) / (len(some) * (len(some) - 1.0))
 
     def state_at_least(self, noise: float) -> None:
         """Scale the errors up, if need be, so that the noise is at least ``noise``."""

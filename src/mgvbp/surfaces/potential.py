@@ -19,13 +19,13 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from mgvbp.core.linalg import Array, collinear
 from mgvbp.families import Family
 from mgvbp.families.base import Indices
 from mgvbp.surfaces import constants
-from mgvbp.surfaces.gradient_regression import Draws, GradientFit
+from mgvbp.surfaces.gradient_regression import Draws, Entries, GradientFit
 
 
 def degrees(draws: Draws) -> list[int]:
@@ -44,54 +44,96 @@ def degrees(draws: Draws) -> list[int]:
     return affordable
 
 
+class _Equations(NamedTuple):
+    """The solved equations of a polynomial."""
+
+    phi: Array
+    """All polynomials at the draws, one per row; the first is the constant."""
+    slopes: list[tuple[Indices, Array]]
+    """For each coordinate j: the polynomials with α_j > 0, and their slopes at the draws, (N, columns)."""
+    factor: Array
+    """The lower Cholesky factor of the normal equations."""
+    coefficients: Array
+
+
+def potential_followed(draws: Draws, degree: int) -> tuple[Array, Array, Array] | None:
+    """g, G and what the polynomial of this degree predicts of h (N,), without any errors: cheap, to follow a surface.
+
+    None if the equations are singular.
+    """
+    solved = _solved(draws, degree)
+    if solved is None:
+        return None
+    g, G = _quadratic_part(solved.coefficients, draws.eps.shape[1])
+    return g, G, solved.coefficients @ solved.phi[1:]
+
+
 def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     """Weighted least squares for a polynomial h of degree ``degree``; None if the equations are singular."""
-    eps, weights, v = draws.eps, draws.weights, draws.v
-    N, d = eps.shape
-    terms = _terms(d, degree)
-    phi = _polynomials(eps, terms)
-    # the equations of coordinate j, (N, columns): only polynomials with α_j > 0 have a slope in this coordinate
-    X = [phi[source].T * root for _, source, root in terms.slopes]
-    A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
-    for j, (columns, _, _) in enumerate(terms.slopes):
-        weighted = weights[:, None] * X[j]
-        A[np.ix_(columns, columns)] += weighted.T @ X[j]
-        right[columns] += v[:, j] @ weighted
-    squares = A.diagonal().copy()
-    factor, failed = dpotrf(A.T, lower=1, overwrite_a=1)
-    if failed or collinear(factor, squares):
+    weights, v = draws.weights, draws.v
+    N, d = draws.eps.shape
+    equations = _solved(draws, degree)
+    if equations is None:
         return None
-    lower = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
+    phi, slopes, factor, coefficients = equations
+    lower = np.tril(dpotri(factor, lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
-    coefficients = inverse @ right
     i, k = np.triu_indices(d)
     count = d + len(i)  # coefficients of degree one and two come first
     fitted, hat, influence = np.empty((N, d)), np.empty((N, d, d)), np.empty((d, N, count))
     own = np.empty((N, d))  # influence of each slope on the polynomial at its own draw
-    for j, (columns, _, _) in enumerate(terms.slopes):
-        fitted[:, j] = X[j] @ coefficients[columns]
-        solved = weights[:, None] * (X[j] @ inverse[columns])
+    for j, (columns, X) in enumerate(slopes):
+        fitted[:, j] = X @ coefficients[columns]
+        solved = weights[:, None] * (X @ inverse[columns])
         influence[j] = solved[:, :count]
         own[:, j] = np.einsum("np,pn->n", solved, phi[1:])
-        for other, (others, _, _) in enumerate(terms.slopes):
-            hat[:, j, other] = np.einsum("np,np->n", solved[:, others], X[other])
+        for other, (others, Y) in enumerate(slopes):
+            hat[:, j, other] = np.einsum("np,np->n", solved[:, others], Y)
     # leave-one-out: (I − hat) r_out = r, for the d equations of each draw together
     residuals = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, (v - fitted)[:, :, None])[:, :, 0]
     errors = np.einsum("jnp,nj->np", influence, residuals)
-    # φ is ε_iε_k off the diagonal and (ε_i² − 1)/√2 on it: either way ‖G‖² is half the squared coefficient
-    G = np.zeros((d, d), order="F")
-    G[i, k] = G[k, i] = -coefficients[d:count] * np.where(i == k, np.sqrt(0.5), 0.5)
+    g, G = _quadratic_part(coefficients, d)
     kept = errors[:, d:] * np.where(family.mask[i, k], np.sqrt(0.5), 0.0)
     return GradientFit(
-        g=coefficients[:d],
+        g=g,
         G=G,
         fitted=fitted,
         predicted=coefficients @ phi[1:],
         own=np.einsum("nj,nj->n", own, residuals),
         residuals=np.asarray(residuals, dtype=np.float64),
         errors=errors[:, :d],
-        gram=kept @ kept.T,
+        bends=Entries(kept),
     )
+
+
+def _solved(draws: Draws, degree: int) -> _Equations | None:
+    """The normal equations of a polynomial, solved; None if they are singular."""
+    eps, weights, v = draws.eps, draws.weights, draws.v
+    terms = _terms(eps.shape[1], degree)
+    phi = _polynomials(eps, terms)
+    # the equations of coordinate j, (N, columns): only polynomials with α_j > 0 have a slope in this coordinate
+    slopes = [(columns, phi[source].T * root) for columns, source, root in terms.slopes]
+    A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
+    for j, (columns, X) in enumerate(slopes):
+        weighted = weights[:, None] * X
+        A[np.ix_(columns, columns)] += weighted.T @ X
+        right[columns] += v[:, j] @ weighted
+    squares = A.diagonal().copy()
+    factor, failed = dpotrf(A.T, lower=1, overwrite_a=1)
+    if failed or collinear(factor, squares):
+        return None
+    return _Equations(phi, slopes, factor, dpotrs(factor, right, lower=1)[0])
+
+
+def _quadratic_part(coefficients: Array, dim: int) -> tuple[Array, Array]:
+    """G and G from the coefficients of degree one and two.
+
+    φ is ε_iε_k off the diagonal and (ε_i² − 1)/√2 on it: either way ‖G‖² is half the squared coefficient.
+    """
+    i, k = np.triu_indices(dim)
+    G = np.zeros((dim, dim), order="F")
+    G[i, k] = G[k, i] = -coefficients[dim : dim + len(i)] * np.where(i == k, np.sqrt(0.5), 0.5)
+    return coefficients[:dim], G
 
 
 class _Terms(NamedTuple):

@@ -60,6 +60,8 @@ class Surface:
     """Whether a direction outside the family's structure is so flat that its curvature is lost in the noise."""
     slopes: bool = False
     """Whether it was fitted to gradients."""
+    degree: int = 2
+    """Degree of the polynomial that was fitted to gradients."""
     jitter: float = 0.0
     """Standard deviation of the noise in the values, in nats."""
     floor: float = -math.inf
