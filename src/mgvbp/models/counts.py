@@ -7,24 +7,27 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, gammaln, log_expit
+from scipy.special import betaln, digamma, expit, gammaln, log_expit
 
 from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian, frozen
-from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.base import blocks, checked_response, first_bad
 from mgvbp.models.default_prior import standardised_prior
+from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real
 
 LOG_DISPERSION = (0.0, 4.0)
 """The default prior mean and variance of log φ: from counts that are nearly Poisson to those of heavy tails."""
+POISSON = -16.0
+"""log φ below which the slope by it is 0: counts are those of Poisson to seven digits."""
 MOST_COUNTS = 1e15
 """The largest mean of a count that is drawn: sampling stops at about 9e18."""
 
 
-class CountRegression(RegressionModel):
+class CountRegression(SmoothRegression):
     """Counts whose mean is ``exposure × exp(x_iᵀβ)``.
 
     Inside, the logarithm of the exposure is one more column, whose coefficient is 1.
@@ -128,6 +131,9 @@ class PoissonRegression(CountRegression):
                 total[draws] -= np.exp(means, out=means).sum(axis=0)
         return np.asarray(total)
 
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        return np.asarray((y - np.exp(self._log_means(theta, X))) @ X[:, :-1])
+
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
         log_means = self._log_means(theta, X)
         with np.errstate(over="ignore"):
@@ -168,6 +174,16 @@ class NegativeBinomialRegression(CountRegression):
         logit = log_phi + self._log_means(theta, X)
         with np.errstate(over="ignore"):
             return np.asarray(coefficient[:, index] + y * log_expit(logit) + r * log_expit(-logit))
+
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        log_phi = np.maximum(theta[:, -1:], POISSON)
+        r = np.exp(-log_phi)
+        logit = log_phi + self._log_means(theta, X)
+        by_logit = y * expit(-logit) - r * expit(logit)
+        by_r = digamma(y + r) - digamma(r) + log_expit(-logit)
+        # below it is 0 but for rounding: the model is Poisson's, and the digits of the differences are lost
+        by_phi = np.where(theta[:, -1:] > POISSON, by_logit - r * by_r, 0.0).sum(axis=1)
+        return np.column_stack([by_logit @ X[:, :-1], by_phi])
 
     def _simulated(self, theta: Array, means: Array, rng: np.random.Generator) -> Array:
         phi = np.exp(theta[:, -1:])

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln
+from scipy.special import betaln, digamma
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import LOG_2PI, Gaussian
-from mgvbp.models.base import RegressionModel
 from mgvbp.models.default_prior import moments, standardisation, standardised_prior
+from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import LowerBound, Positive, Real
 
 LOG_NOISE_VARIANCE = 1.0
 """The default prior variance of log σ, y having standard deviation 1: σ is between 1/7 and 7 with 95%."""
+NORMAL = 1e7
+"""ν above which the slope by it is 0: the errors are normal to seven digits."""
 LOG_TAIL = (float(np.log(10.0)), 1.0)
 """The default prior mean and variance of log(ν − 2): from tails that are plain to see to those of a normal."""
 
@@ -40,7 +42,7 @@ class LeastSquares:
         return np.asarray(np.einsum("si,si->s", residual, residual) + self.rest)
 
 
-class LinearRegression(RegressionModel):
+class LinearRegression(SmoothRegression):
     """``y_i = x_iᵀβ + σ ε_i`` with standard normal errors; θ = (β, log σ).
 
     See `RegressionModel` for the arguments. `predictive` gives the means ``x_iᵀβ``.
@@ -85,6 +87,11 @@ class LinearRegression(RegressionModel):
             standardised = (y - theta[:, :-1] @ X.T) * np.exp(-psi)
             return np.asarray(-0.5 * standardised**2 - psi - 0.5 * LOG_2PI)
 
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        scale = np.exp(-theta[:, -1:])
+        z = (y - theta[:, :-1] @ X.T) * scale
+        return np.column_stack([(z @ X) * scale, np.square(z).sum(axis=1) - len(y)])
+
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(theta[:, :-1] @ X.T)
 
@@ -92,7 +99,7 @@ class LinearRegression(RegressionModel):
         return means + np.exp(theta[:, -1:]) * rng.standard_normal(means.shape)
 
 
-class StudentRegression(RegressionModel):
+class StudentRegression(SmoothRegression):
     """``y_i = x_iᵀβ + σ ε_i`` with Student-t errors of ν degrees of freedom; θ = (β, log σ, log(ν − 2)).
 
     σ is the scale of the t distribution, not its standard deviation, which is ``σ √(ν/(ν−2))``. ν stays above
@@ -127,6 +134,17 @@ class StudentRegression(RegressionModel):
         with np.errstate(over="ignore", invalid="ignore"):
             squares = ((y - theta[:, :-2] @ X.T) * np.exp(-psi)) ** 2
             return np.asarray(constant - 0.5 * (nu + 1.0) * np.log1p(squares / nu))
+
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        scale, nu = np.exp(-theta[:, -2:-1]), self.parameters.constrain(theta)["nu"][:, None]
+        z = (y - theta[:, :-2] @ X.T) * scale
+        weights = (nu + 1.0) / (nu + z**2)
+        # by ν: where ν is so large that the digits of the differences are lost, the slope is 0 but for rounding
+        at = np.minimum(nu, NORMAL)
+        gamma = 0.5 * (digamma(0.5 * at + 0.5) - digamma(0.5 * at) - 1.0 / at)
+        tails = gamma + 0.5 * (z**2 * weights / at - np.log1p(z**2 / at))
+        by_nu = np.where(nu < NORMAL, (at - 2.0) * tails, 0.0).sum(axis=1)
+        return np.column_stack([((weights * z) @ X) * scale, (weights * z**2).sum(axis=1) - len(y), by_nu])
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(theta[:, :-2] @ X.T)

@@ -11,11 +11,12 @@ from scipy.special import expit, log_expit
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian, frozen
-from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.base import blocks, checked_response, first_bad
 from mgvbp.models.default_prior import standardised_prior
+from mgvbp.models.smooth import SmoothRegression
 
 
-class LogisticRegression(RegressionModel):
+class LogisticRegression(SmoothRegression):
     """Labels 0 and 1 with ``P(y_i = 1) = 1 / (1 + exp(−x_iᵀβ))``; θ = β.
 
     See `RegressionModel` for the arguments. `predictive` gives the probabilities of label 1.
@@ -56,6 +57,9 @@ class LogisticRegression(RegressionModel):
 
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
         return np.asarray(log_expit((theta @ X.T) * (2.0 * y - 1.0)))
+
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        return np.asarray((y - expit(theta @ X.T)) @ X)
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(expit(theta @ X.T))

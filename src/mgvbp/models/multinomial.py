@@ -11,15 +11,16 @@ from scipy.special import log_softmax, softmax
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.models.base import RegressionModel, blocks, checked_response, first_bad
+from mgvbp.models.base import blocks, checked_response, first_bad
 from mgvbp.models.default_prior import VARIANCE, standardisation
 from mgvbp.models.logistic import sum_log
+from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.predictive import one_of_classes
 from mgvbp.transforms import Real
 
 
-class MultinomialRegression(RegressionModel):
+class MultinomialRegression(SmoothRegression):
     """Labels 0, ..., K − 1 with ``P(y_i = c) ∝ exp(x_iᵀβ_c)``; θ = β, whose columns are β_1, ..., β_{K−1}.
 
     Class 0 is the reference, ``β_0 = 0``: the coefficients are identified, and with two classes the model is
@@ -94,6 +95,11 @@ class MultinomialRegression(RegressionModel):
         return np.asarray(
             log_softmax(self._scores(theta, X), axis=2)[:, np.arange(len(y)), y.astype(np.intp)]
         )
+
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        classes = y[:, None] == np.arange(1, self.num_classes)
+        missed = classes - softmax(self._scores(theta, X), axis=2)[:, :, 1:]
+        return np.asarray(np.matmul(X.T, missed).reshape(theta.shape))
 
     def _predictive(self, theta: Array, X: Array) -> Array:
         return np.asarray(softmax(self._scores(theta, X), axis=2))

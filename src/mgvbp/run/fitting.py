@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture
+from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture, affordable
 from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
@@ -216,6 +216,9 @@ def fit(
         rng=as_key(rng),
         aim=aim,
     )
+    derived = getattr(log_likelihood, "gradient", None)
+    if isinstance(method, Auto) and callable(derived) and not affordable(settings.family, problem):
+        problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     recorder = None
     if checkpoint is not None:
         recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized, labels))

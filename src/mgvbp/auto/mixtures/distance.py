@@ -88,7 +88,7 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     misfit = 0.5 * float(errors.var(ddof=1))
     if not (np.isfinite(change).all() and mass > 0.0):
         return Distance.of_weights(log_weights)._replace(misfit=misfit)
-    if known.mass_error > MOST_ERROR:  # where the surrogate's mass is nobody's guess, that of the draws is a bound
+    if known.mass_error > MOST_ERROR:  # then the mass that the draws show is all that is known
         plain = Distance.of_weights(log_weights)
         return plain._replace(kl_se=math.hypot(plain.kl_se, known.mass_error), misfit=misfit)
     log_evidence = known.log_mass + math.log(mass)
