@@ -1,8 +1,11 @@
-r"""How far an approximation q is from the posterior, by importance weights of fresh draws.
+r"""How far an approximation q is from the posterior, by importance weights.
 
-With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`, log evidence minus lower bound. With
-many parameters the weights are too uneven for that. Their logarithms are then nearly normal, as sums of many terms are,
-and what is known half-way to the posterior gives the distance (`mgvbp.posterior.diagnostics.path`).
+With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`, log evidence minus lower bound. The
+bound is the average over fresh draws of q. These seldom reach tails that q is too narrow for, nor another mode, so that
+the evidence takes all draws together, with those further out and those of the fit (`pool`). By the same draws the mass
+of q, which is 1, is estimated too; the ratio of both has less noise than either. With many parameters the weights are
+too uneven for that. Their logarithms are then nearly normal, as sums of many terms are, and what is known half-way to
+the posterior gives the distance (`path`).
 """
 
 from __future__ import annotations
@@ -10,37 +13,65 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from mgvbp.core.distance import Distance as Distance
 from mgvbp.errors import ConvergenceWarning, warn_user
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.posterior.diagnostics.diagnosis import MANY
+from mgvbp.posterior.diagnostics.diagnosis import HOPELESS, MANY, affordable, further_out
 from mgvbp.posterior.diagnostics.path import distance
+from mgvbp.posterior.diagnostics.pool import pooled
 from mgvbp.posterior.diagnostics.verdict import correctable, limit
 from mgvbp.posterior.diagnostics.weights import LogDensity, apart, evaluated, pareto_smoothed
+from mgvbp.surfaces.archive import Archive
 
 
-def from_weights(q: Gaussian, log_density: LogDensity, num_draws: int) -> Distance:
-    """The distance of ``q``, with nan and a warning where its draws cannot tell."""
-    h = evaluated(q, log_density, num_draws, apart(0)).log_weights
-    smoothed = pareto_smoothed(h)
+def from_weights(
+    q: Gaussian, log_density: LogDensity, evaluations: int, archive: Archive | None = None
+) -> Distance:
+    """The distance of ``q``, with nan and a warning where draws cannot tell.
+
+    It takes half as many ``evaluations`` as the fit did, which has left its draws in the ``archive``.
+    """
+    rng, num_draws = apart(0), affordable(evaluations, q.dim)
+    draws = evaluated(q, log_density, num_draws, rng)
+    h = draws.log_weights
     if not np.isfinite(h).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.nan)
     plain = Distance.of_weights(h)
-    if correctable(smoothed.khat, smoothed.ess, num_draws):
-        return plain
-    half = distance(h) if q.dim > MANY else None
-    if half is not None:
-        kl, kl_se = half
-        evidence_se = math.hypot(kl_se, plain.lower_bound_se)
-        return plain._replace(
-            kl=kl, kl_se=kl_se, log_evidence=plain.lower_bound + kl, log_evidence_se=evidence_se
-        )
+    if q.dim > MANY:
+        smoothed = pareto_smoothed(h)
+        if correctable(smoothed.khat, smoothed.ess, num_draws):
+            return plain
+        half = distance(h)
+        if half is not None:
+            return _with_evidence(plain, plain.lower_bound + half[0], half[1])
+    else:
+        pool = pooled(q, draws, further_out(q, log_density, num_draws, rng), archive)
+        num_draws = len(pool.theta)
+        smoothed = pareto_smoothed(pool.log_weights)
+        if smoothed.khat <= HOPELESS:
+            log_evidence = float(logsumexp(pool.log_weights) - logsumexp(pool.log_q - pool.log_mixture))
+            noise = 0.0 if archive is None else archive.noise  # of the values, whose exponentials it raises
+            shares = softmax(pool.log_weights)
+            error = math.hypot(np.linalg.norm(shares - pool.weights_of_q), shares.max())
+            return _with_evidence(plain, log_evidence - 0.5 * noise**2, error)
+    most = limit(num_draws) if q.dim > MANY else HOPELESS
     warn_user(
-        f"k-hat is {smoothed.khat:.2f}, above {limit(num_draws):.2f}: how far the approximation is from the "
+        f"k-hat is {smoothed.khat:.2f}, above {most:.2f}: how far the approximation is from the "
         "posterior cannot be known from its draws; fit(..., family='mixture') comes nearer, posterior.mcmc() draws "
         "from the posterior itself",
         ConvergenceWarning,
     )
     nan = dict.fromkeys(("kl", "kl_se", "log_evidence", "log_evidence_se"), math.nan)
     return plain._replace(**nan)
+
+
+def _with_evidence(plain: Distance, log_evidence: float, error: float) -> Distance:
+    """The distance with another estimate of the evidence."""
+    return plain._replace(
+        kl=max(log_evidence - plain.lower_bound, 0.0),
+        kl_se=math.hypot(error, plain.lower_bound_se),
+        log_evidence=log_evidence,
+        log_evidence_se=error,
+    )

@@ -17,9 +17,6 @@ from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
 
-NEW_DRAWS = (100, 1000)
-"""Fewest and most draws that `Posterior.kl` is measured with, where the fit has not done so."""
-
 
 class Examined(Approximation):
     """An approximation whose model, if it is known, can be evaluated at draws.
@@ -45,8 +42,8 @@ class Examined(Approximation):
         """Nats from the approximation to the posterior itself, ``log_evidence − lower bound``; 0 if they are the same.
 
         A fit with ``family="mixture"`` or ``"auto"`` has measured it. For others the first use evaluates the model at
-        fresh draws, half as many as the fit took, between 100 and 1,000. If their weights are so uneven that the
-        distance cannot be known from them, it is nan and there is a warning.
+        fresh draws, half as many as the fit took, between 100 and 1,000; those of the fit take part. If the weights are
+        so uneven that the distance cannot be known from them, it is nan and there is a warning.
         """
         return self._measured.kl
 
@@ -73,8 +70,7 @@ class Examined(Approximation):
                     "a loaded posterior does not know its model, and its file not its distance: "
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
-            count = int(np.clip(self.n_evaluations // 2, *NEW_DRAWS))
-            self._distance = from_weights(self, self._density(None), count)
+            self._distance = from_weights(self, self._density(None), self.n_evaluations, self._archive)
         return self._distance
 
     def draws(

@@ -1,7 +1,7 @@
 """The rounds of mixtures: fit the surrogate and the mixture, ask, measure, and decide whether to go on.
 
 A round ends with the true values at draws of its mixture, which no fit has seen, so that every mixture is measured
-before it is believed. Components are doubled once the surrogate is no longer what keeps the mixture from the posterior.
+before it is believed. Each round may double the number of components.
 Every function takes a state and returns a new one; states never change.
 """
 
@@ -229,7 +229,7 @@ class Rounds:
             consider(split(best, surrogate, min(2 * best.components, size), rng))
             if best is before:
                 break
-        if nearest > self.aim.kl_tol and self._surprised(state):
+        if nearest > GOAL * self.aim.kl_tol and (best.components < size or self._surprised(state)):
             consider(clustered(walked(surrogate, last, rng), size, rng))
         return best
 
@@ -288,7 +288,7 @@ def _misled(state: MixtureState) -> bool:
         return False
     found, first = state.starts.best, state.tried[0].distance
     error = math.hypot(found.lower_bound_se, first.lower_bound_se)
-    return first.lower_bound < found.lower_bound - 3.0 * error - MISLED
+    return first.lower_bound == -math.inf or first.lower_bound < found.lower_bound - 3.0 * error - MISLED
 
 
 def _confirmed(distance: Distance) -> bool:

@@ -92,8 +92,9 @@ class MixtureState:
             return None
         if self.verified and self.question is None:
             return self.tried[-1]
-        best = self.tried[-1]
-        for earlier in reversed(self.tried):
+        usable = [t for t in self.tried if math.isfinite(t.distance.lower_bound)] or list(self.tried)
+        best = usable[-1]
+        for earlier in reversed(usable):
             ahead = earlier.distance.lower_bound - best.distance.lower_bound
             if ahead > earlier.distance.lower_bound_se + best.distance.lower_bound_se:
                 best = earlier

@@ -36,6 +36,9 @@ MANY = 20
 """With more parameters than this weights are uneven even where every marginal is right: what `path` says then counts
 where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
+HOPELESS = 1.0
+"""k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -68,6 +71,9 @@ class Diagnosis:
         Their standard errors.
     known : bool
         Whether these numbers can be believed; if not, no parameter is trusted.
+    missed : bool
+        Whether the draws further out, or those of the fit, have met mass that draws of q hardly meet, as that of
+        another mode: weights of these cannot correct q then.
     reused : int
         Number of draws of the fit that took part. None does after `load`, for a method other than ``auto``, and where
         ``log_density=`` was given.
@@ -133,6 +139,7 @@ class Diagnosis:
     mean_shift_se: Array = field(kw_only=True, compare=False)
     sd_ratio_se: Array = field(kw_only=True, compare=False)
     known: bool = field(kw_only=True)
+    missed: bool = field(kw_only=True, default=False)
     reused: int = field(kw_only=True, compare=False)
     n_evaluations: int = field(kw_only=True)
     farthest: float | None = field(kw_only=True, default=None)
@@ -179,7 +186,7 @@ class Diagnosis:
             self.num_draws,
             self.reused,
             self.farthest,
-            bool(self._rivals),
+            bool(self._rivals) or self.missed,
         )
 
     @property
@@ -258,14 +265,14 @@ def diagnose(
     """
     generator, many = apart(rng), q.dim > MANY
     draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
-    far = None if many else _outside(q, log_density, num_draws, generator)
+    far = None if many else further_out(q, log_density, num_draws, generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
     pool = pooled(q, draws, far, archive)
-    known, marginals = _marginals(q, pool, gaussian=family != "mixture")
+    known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture")
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -280,6 +287,7 @@ def diagnose(
         mean_shift_se=marginals.shift_se,
         sd_ratio_se=ratio * marginals.log_ratio_se,
         known=known,
+        missed=missed,
         reused=0 if archive is None else len(archive.theta),
         n_evaluations=num_draws + (0 if far is None else len(far.theta)),
         gap=gap,
@@ -320,23 +328,25 @@ def affordable(evaluations: int, dim: int) -> int:
     return total if dim > MANY else round(total / (1.0 + PER_DRAW))
 
 
-def _outside(
+def further_out(
     q: Gaussian, log_density: LogDensity, num_draws: int, rng: np.random.Generator
 ) -> Outside | None:
-    """Outer draws in proportion to ``num_draws``; None where the function fails there."""
+    """Outer draws in proportion to ``num_draws``, as many for each parameter; None where the function fails there."""
     source = Outer(q)
-    theta = source.sample(min(MOST, int(PER_DRAW * num_draws)), rng)
+    each = max(1, int(min(MOST, PER_DRAW * num_draws) / q.dim))
+    theta = source.sample(each * q.dim, rng)
     log_p = evaluated_outside(log_density, theta)
     return None if log_p is None else Outside(theta, log_p, source)
 
 
-def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, Marginals]:
-    """Whether the marginals are known, and what is known best about them."""
+def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, bool, Marginals]:
+    """Whether the marginals are known, whether q misses much of the mass, and what is known best about them."""
     smoothed = pareto_smoothed(pool.log_weights)
     weighted = by_weights(q, pool, smoothed.weights)
     usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
     if q.dim > MANY:
         half = by_path(q, pool, smoothed.weights, stein=gaussian)
         if half is not None and not (usable and weighted.typical_error <= half.typical_error):
-            return True, half
-    return usable, weighted
+            return True, False, half
+    missed = q.dim <= MANY and smoothed.khat > HOPELESS
+    return usable, missed, weighted

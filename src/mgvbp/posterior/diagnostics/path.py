@@ -40,6 +40,8 @@ draws that meet another mode, or a heavy tail, do by far more."""
 FOREIGN, UNLIKELY = 0.05, 0.01
 """Nothing is known if draws that hardly came from q, with less than this probability, have this share of the weight:
 the posterior has mass where q has none."""
+OUTSIDE = 1e-3
+"""Share of the mass of q that may lie where the density is zero."""
 LEAST_SIZE = 50.0
 """Fewest effective draws half-way."""
 LEAST_VARIANCE = 0.1
@@ -58,7 +60,11 @@ def by_path(q: Gaussian, pool: Pool, weights: Array, *, stein: bool) -> Marginal
         return None
     by_gradients = stein and pool.gradients is not None
     share = 0.0 if by_gradients else 0.5  # of the way to p
-    at = softmax(pool.log_q + share * h - pool.log_mixture)
+    inside = np.isfinite(h)
+    if pool.weights_of_q[~inside].sum() > OUTSIDE:
+        return None
+    h = np.where(inside, h, 0.0)
+    at = softmax(np.where(inside, pool.log_q + share * h - pool.log_mixture, -np.inf))
     if 1.0 / (at @ at) < LEAST_SIZE:
         return None
     h = np.where(at > 0.0, h, 0.0)
