@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy import stats
@@ -409,6 +410,68 @@ def test_regressions_predict_by_their_own_means(build):
     spread = np.maximum(found.std, np.sqrt(np.abs(found.mean)))  # no draw may have met a rare class
     np.testing.assert_array_less(np.abs(found.draws.mean(axis=0) - found.mean), 5.0 * spread / np.sqrt(400))
     assert model.predict(theta[:2]).draws.shape[1] == len(theirs.endog)
+
+
+def binomial_shares():
+    """Covariates, numbers of trials from 5 to 44, and successes."""
+    rng = np.random.default_rng(0)
+    X, trials = sm.add_constant(np.linspace(-1.0, 1.0, 40)), np.arange(5, 45)
+    k = rng.binomial(trials, 0.4)
+    return X, trials, k
+
+
+@pytest.mark.parametrize("by", ["counts", "formula", "weights"])
+def test_shares_are_drawn_with_the_trials_that_they_have(by):
+    X, trials, k = binomial_shares()
+    rows = X
+    family = sm.families.Binomial()
+    if by == "counts":
+        theirs = sm.GLM(np.column_stack([k, trials - k]), X, family=family)
+    elif by == "formula":
+        rows = pd.DataFrame({"k": k, "f": trials - k, "x": X[:, 1]})
+        theirs = sm.GLM.from_formula("k + f ~ x", rows, family=family)
+    else:
+        theirs = sm.GLM(k / trials, X, family=family, var_weights=trials)
+    model = mgvbp.from_statsmodels(theirs)
+    theta = np.tile(model.start.mean, (400, 1))
+    found = model.predict(theta, rng=0)
+    share = theirs.predict(model.start.mean)
+    np.testing.assert_allclose(found.mean, share)
+    np.testing.assert_allclose(found.std, np.sqrt(share * (1.0 - share) / trials), rtol=0.2)
+    np.testing.assert_allclose(found.draws * trials, np.round(found.draws * trials), atol=1e-9)
+    one = model.predict(theta, rows[:1], n_trials=10, rng=0)
+    np.testing.assert_allclose(one.std, np.sqrt(share[:1] * (1.0 - share[:1]) / 10), rtol=0.2)
+
+
+def test_shares_of_parts_of_a_trial_have_no_draws():
+    X, trials, k = binomial_shares()
+    model = known(sm.GLM(k / trials, X, family=sm.families.Binomial(), var_weights=trials + 0.5), [-0.4, 0.0])
+    with pytest.raises(InvalidInputError, match=r"whole positive numbers; there is one of 5\.5"):
+        model.predict(model.start.sample(2, rng=0))
+
+
+@pytest.mark.parametrize("build", ["weights", "sigma", "variances"])
+def test_observed_rows_are_drawn_with_the_covariance_that_they_have(build):
+    rng = np.random.default_rng(0)
+    X, y = sm.add_constant(np.linspace(-1.0, 1.0, 30)), 5.0 + rng.normal(size=30)
+    variances = np.linspace(0.5, 4.0, 30)
+    covariance = np.diag(variances)
+    if build == "weights":
+        theirs = sm.GLM(y, X, family=sm.families.Gaussian(), var_weights=1.0 / variances)
+    elif build == "variances":
+        theirs = sm.GLS(y, X, sigma=variances)
+    else:
+        covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(30), np.arange(30))) * np.sqrt(
+            np.outer(variances, variances)
+        )
+        theirs = sm.GLS(y, X, sigma=covariance)
+    model = mgvbp.from_statsmodels(theirs)
+    theta = np.tile(model.start.mean, (1000, 1))
+    found = model.predict(theta, rng=0)
+    noise = (found.draws - found.means) / np.sqrt(model.values(theta[:1])[0, -1])
+    # products of normal variables have standard deviations of up to √2 times those of the factors
+    width = np.sqrt(2.0 * np.outer(variances, variances) / 1000)
+    np.testing.assert_array_less(np.abs(noise.T @ noise / 1000 - covariance), 6.0 * width)
 
 
 def test_a_formula_turns_a_frame_into_columns():

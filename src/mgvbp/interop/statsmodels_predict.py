@@ -142,13 +142,17 @@ def of_rows(
     if hasattr(model, "wexog") and hasattr(model, "wendog"):
         X = np.asarray(model.exog if exog is None else exog, np.float64)
         means = params[:, :-1] @ X.T
-        weights = model.weights if exog is None and np.ndim(getattr(model, "weights", 1.0)) == 1 else 1.0
-        noise = np.sqrt(params[:, -1:] / weights) * rng.standard_normal(means.shape)
-        return PredictiveDraws(means + noise, means, index)
+        noise = rng.standard_normal(means.shape)
+        if exog is None:
+            noise = correlated(model, noise)
+        return PredictiveDraws(means + np.sqrt(params[:, -1:]) * noise, means, index)
     if hasattr(model, "k_re"):  # a mixed model, whose scale was integrated out
         raise unpredictable(model)
     if not callable(getattr(model, "get_distribution", None)) or type(model).__name__ == "MNLogit":
         return of_classes(model, params, exog, index, rng, **given)
+    trials: Any = 1.0
+    if hasattr(model, "estimate_scale"):
+        trials, given = of_glm(model, exog, given)
     responses, expected = [], []
     for row in params:
         distribution = quietly(partial(distribution_at, model, row, exog, given))
@@ -157,9 +161,38 @@ def of_rows(
         ):  # PHReg has distributions of its own, of observed times alone
             raise unpredictable(model)
         mean = np.asarray(distribution.mean())
-        responses.append(distribution.rvs(size=mean.shape, random_state=rng).ravel())
-        expected.append(mean.ravel())
+        responses.append((distribution.rvs(size=mean.shape, random_state=rng) / trials).ravel())
+        expected.append((mean / trials).ravel())
     return PredictiveDraws(np.stack(responses).astype(np.float64), np.stack(expected), index)
+
+
+def correlated(model: Any, noise: Array) -> Array:
+    """Standard normal ``noise`` (S, n) with the covariance, up to the scale, of the rows of a linear model."""
+    sigma, weights = getattr(model, "sigma", None), getattr(model, "weights", None)
+    if np.ndim(sigma) == 2:
+        return np.asarray(noise @ np.linalg.cholesky(sigma).T)
+    if np.ndim(sigma) == 1:
+        return np.asarray(noise * np.sqrt(sigma))
+    return noise if np.ndim(weights) != 1 else np.asarray(noise / np.sqrt(weights))
+
+
+def of_glm(model: Any, exog: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The trials behind each response of a GLM, whose binomial responses are shares, and what its distribution takes.
+
+    At the rows of the data, these have the trials and the weights that the model has.
+    """
+    if exog is None:
+        given = {"n_trials": model.n_trials, "var_weights": model.var_weights} | given
+    if type(model.family).__name__ != "Binomial":
+        return 1.0, given
+    # a weight of a share is a number of trials too
+    trials = np.asarray(given.get("n_trials", 1.0)) * np.asarray(given.get("var_weights", 1.0))
+    if not ((trials > 0) & (trials == np.round(trials))).all():
+        raise InvalidInputError(
+            "n_trials times var_weights of a binomial response must be whole positive numbers; there is one of "
+            f"{trials[(trials <= 0) | (trials != np.round(trials))][0]:g}"
+        )
+    return trials, given | {"n_trials": trials.astype(np.int64)}
 
 
 def distribution_at(model: Any, row: Array, exog: Any, given: dict[str, Any]) -> Any:
