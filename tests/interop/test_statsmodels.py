@@ -519,6 +519,38 @@ def test_what_cannot_be_fitted_gets_a_sentence():
         model.predict(model.start.sample(2, rng=0), steps=3)
 
 
+def test_constraints_are_not_lost_in_silence():
+    y, X = visits(100, 2)
+    theirs = sm.tsa.SARIMAX(nile(), order=(1, 0, 0))
+    results = [
+        sm.GLM(y, X, family=sm.families.Poisson()).fit_constrained("lncoins = 0"),
+        sm.Poisson(y, X).fit_constrained("lncoins = 0", disp=0),
+        theirs.fit_constrained({"ar.L1": 0.5}, disp=0),
+    ]
+    for result in results:
+        with case(type(result).__name__), pytest.raises(InvalidInputError, match="narrow prior"):
+            mgvbp.from_statsmodels(result)
+    with theirs.fix_params({"ar.L1": 0.5}), pytest.raises(InvalidInputError, match="narrow prior"):
+        mgvbp.from_statsmodels(theirs)
+    assert known(theirs, [0.5, 1e4]).parameters.names == ("ar.L1", "sigma2")
+
+
+def test_autoregressions_by_least_squares_have_others_in_their_place():
+    for theirs, advice in ((sm.tsa.VAR(growth()), "VARMAX"), (sm.tsa.AutoReg(nile(), 1), "SARIMAX or ARIMA")):
+        for given in (theirs, theirs.fit()):
+            with pytest.raises(InvalidInputError, match=f"take {advice}"):
+                mgvbp.from_statsmodels(given)
+
+
+def test_a_likelihood_that_fails_without_a_word_has_the_name_of_its_error():
+    class Empty(sm.Poisson):
+        def loglike(self, params):
+            raise NotImplementedError
+
+    with pytest.raises(mgvbp.EvaluationError, match="cannot be evaluated: NotImplementedError$"):
+        known(Empty(*visits(50, 1)), [0.0, 0.0])
+
+
 def test_a_posterior_is_saved_and_pickled_without_its_model(tmp_path):
     posterior = mgvbp.fit(mgvbp.from_statsmodels(sm.Probit(*spector())))
     posterior.save(tmp_path / "posterior.npz")

@@ -180,7 +180,8 @@ def row_by_row(log_likelihood: Callable[[Array], float]) -> Callable[[Array], Ar
         try:
             return np.asarray(quietly(lambda: np.array([at(row) for row in rows])))
         except (TypeError, AttributeError, NotImplementedError) as error:
-            raise EvaluationError(f"the model's loglike cannot be evaluated: {error}", rows) from error
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise EvaluationError(f"the model's loglike cannot be evaluated: {reason}", rows) from error
 
     return at_rows
 

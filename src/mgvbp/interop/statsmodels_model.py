@@ -22,6 +22,8 @@ UNSUPPORTED = dict.fromkeys(("GEE", "NominalGEE", "OrdinalGEE", "RLM", "QuantReg
     "ETSModel": "does not say what its parameters may be: take the state-space models, such as "
     "statsmodels.tsa.statespace.exponential_smoothing.ExponentialSmoothing(..., concentrate_scale=False)",
     "RecursiveLS": "has its scale concentrated out: take OLS, which has the same posterior",
+    "VAR": "does not have its likelihood as a function of its parameters: take VARMAX(..., order=(p, 0))",
+    "AutoReg": "has its scale concentrated out, and no forecasts here: take SARIMAX or ARIMA, order=(p, 0, 0)",
 }
 """What is wrong with models that have a method loglike, and yet no likelihood that can be used."""
 
@@ -154,6 +156,12 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
     """A model, the maximum of its likelihood and the results of which it is, of a model or of its results."""
     known = hasattr(given, "params") and hasattr(given, "model")
     model = given.model if known else given
+    if (known and constrained(given)) or getattr(model, "_has_fixed_params", False):
+        raise InvalidInputError(
+            f"this {type(model).__name__} has constrained or fixed parameters, which a fit here would not keep: give "
+            "the model without them, and a narrow prior to each parameter that is known (priors={name: "
+            "scipy.stats.norm(value, width)})"
+        )
     if not callable(getattr(model, "loglike", None)) or not hasattr(model, "endog"):
         raise InvalidTypeError(
             "expected a model of statsmodels with a likelihood (a method loglike), or its results; got "
@@ -163,6 +171,11 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
         raise InvalidInputError(f"{type(model).__name__} {advice}")
     result = given if known else maximised(model)
     return model, params_of(result), result
+
+
+def constrained(result: Any) -> bool:
+    """Whether results are those of ``fit_constrained`` or of ``fix_params``."""
+    return getattr(result, "constraints", None) is not None or bool(getattr(result, "fixed_params", None))
 
 
 def maximised(model: Any) -> Any:
