@@ -519,6 +519,41 @@ def test_what_cannot_be_fitted_gets_a_sentence():
         model.predict(model.start.sample(2, rng=0), steps=3)
 
 
+def test_nothing_that_is_given_to_predict_goes_unused():
+    linear, series, regimes = (
+        mgvbp.from_statsmodels(sm.OLS(*spector())),
+        known(level(), LEVEL),
+        known(switching(), SWITCHING),
+    )
+    for model, given, message in (
+        (linear, {"foo": 3}, "predict.. of OLS takes no foo=: leave it out"),
+        (series, {"offset": 3, "foo": 1}, "predict.. of a time series takes no offset=, foo="),
+        (series, {"exog": [[1.0]]}, "goes with steps="),
+        (regimes, {"of": "states", "foo": 1}, "predict.. of a Markov-switching model takes no foo="),
+        (regimes, {"of": "states", "exog": [[1.0]]}, "goes with steps="),
+    ):
+        with case(message), pytest.raises(InvalidInputError, match=message):
+            model.predict(model.start.sample(2, rng=0), **given)
+
+
+def test_errors_of_statsmodels_become_sentences():
+    data = sm.datasets.spector.load_pandas().data
+    formula = mgvbp.from_statsmodels(sm.Logit.from_formula("GRADE ~ GPA", data))
+    counts = mgvbp.from_statsmodels(sm.GLM(*visits(100, 1), family=sm.families.Poisson()))
+    covariates = known(sm.tsa.SARIMAX(nile(), exog=np.arange(100.0), order=(1, 0, 0)), [0.1, 0.8, 400.0])
+    for model, given in (
+        (formula, {"exog": data[["PSI"]]}),
+        (formula, {"exog": 3.0}),
+        (counts, {"foo": 3}),
+        (counts, {"offset": np.zeros(7)}),
+        (counts, {"exog": [["a", "b"]]}),
+        (covariates, {"steps": 3}),
+        (covariates, {"steps": 3, "exog": [1.0]}),
+    ):
+        with case(given), pytest.raises(InvalidInputError, match=r"cannot predict this: \w+: \w"):
+            model.predict(model.start.sample(2, rng=0), **given)
+
+
 def test_constraints_are_not_lost_in_silence():
     y, X = visits(100, 2)
     theirs = sm.tsa.SARIMAX(nile(), order=(1, 0, 0))
@@ -547,7 +582,7 @@ def test_a_likelihood_that_fails_without_a_word_has_the_name_of_its_error():
         def loglike(self, params):
             raise NotImplementedError
 
-    with pytest.raises(mgvbp.EvaluationError, match="cannot be evaluated: NotImplementedError$"):
+    with pytest.raises(mgvbp.EvaluationError, match=r"cannot be evaluated: NotImplementedError$"):
         known(Empty(*visits(50, 1)), [0.0, 0.0])
 
 

@@ -13,7 +13,7 @@ from mgvbp.core.checks import as_floats, as_generator, shown
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.interop.estimated import EstimatedModel, quietly
+from mgvbp.interop.estimated import EstimatedModel, explained, quietly, takes_no_more
 from mgvbp.interop.statsmodels_kinds import read
 from mgvbp.interop.statsmodels_predict import of_regimes, of_rows, of_series
 from mgvbp.problem.predictive import PredictiveDraws
@@ -63,24 +63,33 @@ class StatsmodelsModel(EstimatedModel):
         """
         model, params = self.model, self.values(as_floats(theta, "theta"))
         generator = as_generator(rng)
-        if hasattr(model, "ssm"):
-            return of_series(model, params, steps, exog, of, generator)
-        if hasattr(model, "k_regimes"):
-            return of_regimes(model, params, steps, of)
-        if steps is not None or of != "observations":
-            raise InvalidInputError(
-                "steps= and of= go with models of time series; give the rows to predict at"
-            )
-        index = model.data.row_labels if exog is None else getattr(exog, "index", None)
-        if exog is not None and self._formula is not None:
-            exog, index = self._formula._transform_predict_exog(exog)
-        if exog is not None:
-            exog = np.asarray(exog, np.float64)
-            if exog.ndim != 2 or exog.shape[1] != np.shape(model.exog)[1]:
+        with explained(model):
+            if hasattr(model, "ssm"):
+                takes_no_more(given, "predict() of a time series")
+                return of_series(model, params, steps, exog, of, generator)
+            if hasattr(model, "k_regimes"):
+                takes_no_more(given, "predict() of a Markov-switching model")
+                return of_regimes(model, params, steps, exog, of)
+            if steps is not None or of != "observations":
                 raise InvalidInputError(
-                    f"exog has shape {exog.shape}; expected (n, {np.shape(model.exog)[1]}), the columns of the model"
+                    "steps= and of= go with models of time series; give the rows to predict at"
                 )
-        return of_rows(model, params, exog, index, generator, **given)
+            rows, index = self._rows(exog)
+            return of_rows(model, params, rows, index, generator, **given)
+
+    def _rows(self, exog: Any) -> tuple[Array | None, Any]:
+        """New rows of the covariates, by the formula if there is one, and their labels; None for those of the data."""
+        if exog is None:
+            return None, self.model.data.row_labels
+        index = getattr(exog, "index", None)
+        if self._formula is not None:
+            exog, index = self._formula._transform_predict_exog(exog)
+        rows, columns = np.asarray(exog, np.float64), np.shape(self.model.exog)[1]
+        if rows.ndim != 2 or rows.shape[1] != columns:
+            raise InvalidInputError(
+                f"exog has shape {rows.shape}; expected (n, {columns}), the columns of the model"
+            )
+        return rows, index
 
     def forecast(self, theta: ArrayLike, steps: int, **given: Any) -> PredictiveDraws:
         """The ``steps`` after the data; see `predict`."""

@@ -10,7 +10,7 @@ import numpy as np
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import quietly
+from mgvbp.interop.estimated import quietly, takes_no_more
 from mgvbp.problem.predictive import PredictiveDraws, one_of_classes
 
 PARAMETERS = 100
@@ -38,6 +38,7 @@ def of_series(
     elif steps is not None:
         raise InvalidInputError("states are smoothed, not forecast: leave steps= out")
     else:
+        only_ahead(exog)
         inside = one_step_ahead if of == "observations" else smoothed
         parts = [inside(model, row, each, rng) for row in rows]
         index = model.data.row_labels
@@ -116,7 +117,15 @@ def smoothed(model: Any, row: Array, each: int, rng: np.random.Generator) -> Pat
     return np.stack(states), None
 
 
-def of_regimes(model: Any, params: Array, steps: int | None, of: str) -> PredictiveDraws:
+def only_ahead(exog: Any) -> None:
+    """Raise if covariates are given for the days of the data, which have theirs."""
+    if exog is not None:
+        raise InvalidInputError(
+            "exog= of a time series goes with steps=: the covariates of its data are known"
+        )
+
+
+def of_regimes(model: Any, params: Array, steps: int | None, exog: Any, of: str) -> PredictiveDraws:
     """The probabilities of the regimes of a Markov-switching model given all observations, (S, n, regimes)."""
     one_of(of, ("observations", "states"), "of")
     if of == "observations" or steps is not None:
@@ -124,6 +133,7 @@ def of_regimes(model: Any, params: Array, steps: int | None, of: str) -> Predict
             "statsmodels does not forecast Markov-switching models: posterior.predict(of='states') has the "
             "probabilities of their regimes"
         )
+    only_ahead(exog)
     found = [
         model.smooth(row, return_raw=True).smoothed_marginal_probabilities for row in params[:PARAMETERS]
     ]
@@ -140,6 +150,7 @@ def of_rows(
 ) -> PredictiveDraws:
     """New responses of a regression at the rows of ``exog`` (those of the data if it is None), by its distribution."""
     if hasattr(model, "wexog") and hasattr(model, "wendog"):
+        takes_no_more(given, f"predict() of {type(model).__name__}")
         X = np.asarray(model.exog if exog is None else exog, np.float64)
         means = params[:, :-1] @ X.T
         noise = rng.standard_normal(means.shape)
