@@ -159,9 +159,31 @@ def test_scores_are_the_gradients_of_the_log_likelihood(build):
 
 
 def test_pointwise_likelihoods_add_up_and_go_to_arviz():
-    for model in (mgvbp.from_statsmodels(sm.Probit(*spector())), known(level(), LEVEL)):
+    y, X = spector()
+    Xs, trials, k = binomial_shares()
+    some = np.linspace(0.5, 2.0, len(y))
+    families, series = sm.families, level()
+    for theirs in (
+        series,
+        sm.Probit(y, X),
+        sm.OLS(y, X),
+        sm.WLS(y, X, weights=some),
+        sm.GLS(y, X, sigma=some),
+        sm.GLS(y, X, sigma=2.0),
+        sm.GLM(y, X, family=families.Gaussian(), var_weights=some),
+        sm.GLM(y + 1.0, X, family=families.Gamma(families.links.Log()), exposure=some),
+        sm.GLM(y + 1.0, X, family=families.InverseGaussian(families.links.Log()), freq_weights=some),
+        sm.GLM(y, X, family=families.Poisson(), offset=some),
+        sm.GLM(np.column_stack([k, trials - k]), Xs, family=families.Binomial()),
+    ):
+        model = known(theirs, LEVEL) if theirs is series else mgvbp.from_statsmodels(theirs)
         theta = model.start.sample(3, rng=0)
-        np.testing.assert_allclose(model.pointwise(theta).sum(axis=1), model(theta))
+        found = model.pointwise(theta)
+        with case(model):
+            assert found.shape == (3, len(model.y))
+            np.testing.assert_allclose(found.sum(axis=1), model(theta))
+    assert mgvbp.from_statsmodels(sm.GLS(y, X, sigma=0.5 + 0.5 * np.eye(32))).pointwise is None
+    assert mgvbp.from_statsmodels(sm.GLSAR(y, X, rho=1)).pointwise is None
     posterior = mgvbp.fit(mgvbp.from_statsmodels(sm.Probit(*spector())))
     tree = posterior.to_arviz(num_draws=20)
     assert tree["log_likelihood"]["y"].shape == (1, 20, 32)

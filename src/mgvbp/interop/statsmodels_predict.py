@@ -179,7 +179,8 @@ def of_rows(
 
 def correlated(model: Any, noise: Array) -> Array:
     """Standard normal ``noise`` (S, n) with the covariance, up to the scale, of the rows of a linear model."""
-    sigma, weights = getattr(model, "sigma", None), getattr(model, "weights", None)
+    sigma: Any = getattr(model, "sigma", None)
+    weights: Any = getattr(model, "weights", None)
     if np.ndim(sigma) == 2:
         return np.asarray(noise @ np.linalg.cholesky(sigma).T)
     if np.ndim(sigma) == 1:
