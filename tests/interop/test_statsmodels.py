@@ -166,6 +166,7 @@ def test_pointwise_likelihoods_add_up_and_go_to_arviz():
     for theirs in (
         series,
         sm.Probit(y, X),
+        sm.MNLogit(*votes()),
         sm.OLS(y, X),
         sm.WLS(y, X, weights=some),
         sm.GLS(y, X, sigma=some),
@@ -180,7 +181,7 @@ def test_pointwise_likelihoods_add_up_and_go_to_arviz():
         theta = model.start.sample(3, rng=0)
         found = model.pointwise(theta)
         with case(model):
-            assert found.shape == (3, len(model.y))
+            assert found.shape == (3, len(model.model.endog))
             np.testing.assert_allclose(found.sum(axis=1), model(theta))
     assert mgvbp.from_statsmodels(sm.GLS(y, X, sigma=0.5 + 0.5 * np.eye(32))).pointwise is None
     assert mgvbp.from_statsmodels(sm.GLSAR(y, X, rho=1)).pointwise is None

@@ -215,9 +215,21 @@ def plain(model: Any, estimate: Array) -> Reading:
         estimate=estimate,
         score=score,
         information=information,
-        pointwise=getattr(model, "loglikeobs", None),
+        pointwise=by_observation(model),
         y=observations(model),
     )
+
+
+def by_observation(model: Any) -> Callable[[Array], Array] | None:
+    """The model's ``loglikeobs``, (k,) -> (n,), if it has one; that of MNLogit has a column for each class."""
+    if not callable(getattr(model, "loglikeobs", None)):
+        return None
+
+    def pointwise(row: Array) -> Array:
+        found = np.asarray(model.loglikeobs(row), np.float64)
+        return np.asarray(found.sum(axis=1)) if found.ndim == 2 else found
+
+    return pointwise
 
 
 def parameter_names(model: Any, number: int) -> list[str]:
