@@ -163,6 +163,11 @@ def test_what_is_not_a_model_gets_a_sentence():
     model = mgvbp.from_arch(arch_model(returns(200)))
     with pytest.raises(InvalidInputError, match="observations"):
         model.predict(model.start.sample(2, rng=0), of="returns")
+    with pytest.raises(InvalidInputError, match="without steps=, takes no n=: leave it out"):
+        model.predict(model.start.sample(2, rng=0), n=0)
+    for extra in ({"n": 0}, {"horizon": 3}, {"start": "no day"}):
+        with case(extra), pytest.raises(InvalidInputError, match="ConstantMean cannot predict this: "):
+            model.forecast(model.start.sample(2, rng=0), 3, **extra)
 
 
 # --- polytopes ----------------------------------------------------------------------------------------

@@ -315,6 +315,10 @@ def test_models_that_have_no_density(pm):
     with pm.Model() as minibatch:
         rows = pm.Minibatch(np.arange(100.0), batch_size=10)
         pm.Normal("y", pm.Normal("mu"), observed=rows, total_size=100)
+    with pm.Model() as simulated:
+        pm.Simulator(
+            "y", lambda rng, mu, size=None: rng.normal(mu, size=size), pm.Normal("mu"), observed=[1.0]
+        )
     with warnings.catch_warnings(action="ignore"), pm.Model() as missing:
         pm.Poisson("count", pm.math.exp(pm.Normal("rate")), observed=np.ma.masked_invalid([1.0, np.nan, 3.0]))
     with pm.Model() as unknown:
@@ -322,7 +326,8 @@ def test_models_that_have_no_density(pm):
     cases = [
         (discrete, "'z' is discrete"),
         (observed, "no free variable"),
-        (minibatch, "random"),
+        (minibatch, r"not a pm\.Minibatch"),
+        (simulated, r"not a pm\.Simulator"),
         (missing, "'count' is discrete and has missing values"),
         (unknown, "a transform backward and log_jac_det"),
     ]
@@ -341,6 +346,8 @@ def test_missing_numbers_are_parameters(pm):
     assert list(adapted.pointwise(np.zeros((2, 2)))) == ["y_observed"]
     posterior = mgvbp.fit(adapted)
     np.testing.assert_allclose(posterior.mean, 4.0 / 3.0, rtol=1e-6)
+    with pytest.raises(InvalidInputError, match=r"predicts by pm\.sample_posterior_predictive"):
+        posterior.predict()
     data = posterior.to_arviz(20)
     np.testing.assert_array_equal(data["observed_data"]["y_observed"], [1.0, 3.0])
     np.testing.assert_array_equal(data["posterior"]["y"][0, :, 1], data["posterior"]["y_unobserved"][0, :, 0])

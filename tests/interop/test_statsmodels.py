@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy import stats
@@ -158,9 +159,32 @@ def test_scores_are_the_gradients_of_the_log_likelihood(build):
 
 
 def test_pointwise_likelihoods_add_up_and_go_to_arviz():
-    for model in (mgvbp.from_statsmodels(sm.Probit(*spector())), known(level(), LEVEL)):
+    y, X = spector()
+    Xs, trials, k = binomial_shares()
+    some = np.linspace(0.5, 2.0, len(y))
+    families, series = sm.families, level()
+    for theirs in (
+        series,
+        sm.Probit(y, X),
+        sm.MNLogit(*votes()),
+        sm.OLS(y, X),
+        sm.WLS(y, X, weights=some),
+        sm.GLS(y, X, sigma=some),
+        sm.GLS(y, X, sigma=2.0),
+        sm.GLM(y, X, family=families.Gaussian(), var_weights=some),
+        sm.GLM(y + 1.0, X, family=families.Gamma(families.links.Log()), exposure=some),
+        sm.GLM(y + 1.0, X, family=families.InverseGaussian(families.links.Log()), freq_weights=some),
+        sm.GLM(y, X, family=families.Poisson(), offset=some),
+        sm.GLM(np.column_stack([k, trials - k]), Xs, family=families.Binomial()),
+    ):
+        model = known(theirs, LEVEL) if theirs is series else mgvbp.from_statsmodels(theirs)
         theta = model.start.sample(3, rng=0)
-        np.testing.assert_allclose(model.pointwise(theta).sum(axis=1), model(theta))
+        found = model.pointwise(theta)
+        with case(model):
+            assert found.shape == (3, len(model.model.endog))
+            np.testing.assert_allclose(found.sum(axis=1), model(theta))
+    assert mgvbp.from_statsmodels(sm.GLS(y, X, sigma=0.5 + 0.5 * np.eye(32))).pointwise is None
+    assert mgvbp.from_statsmodels(sm.GLSAR(y, X, rho=1)).pointwise is None
     posterior = mgvbp.fit(mgvbp.from_statsmodels(sm.Probit(*spector())))
     tree = posterior.to_arviz(num_draws=20)
     assert tree["log_likelihood"]["y"].shape == (1, 20, 32)
@@ -411,6 +435,68 @@ def test_regressions_predict_by_their_own_means(build):
     assert model.predict(theta[:2]).draws.shape[1] == len(theirs.endog)
 
 
+def binomial_shares():
+    """Covariates, numbers of trials from 5 to 44, and successes."""
+    rng = np.random.default_rng(0)
+    X, trials = sm.add_constant(np.linspace(-1.0, 1.0, 40)), np.arange(5, 45)
+    k = rng.binomial(trials, 0.4)
+    return X, trials, k
+
+
+@pytest.mark.parametrize("by", ["counts", "formula", "weights"])
+def test_shares_are_drawn_with_the_trials_that_they_have(by):
+    X, trials, k = binomial_shares()
+    rows = X
+    family = sm.families.Binomial()
+    if by == "counts":
+        theirs = sm.GLM(np.column_stack([k, trials - k]), X, family=family)
+    elif by == "formula":
+        rows = pd.DataFrame({"k": k, "f": trials - k, "x": X[:, 1]})
+        theirs = sm.GLM.from_formula("k + f ~ x", rows, family=family)
+    else:
+        theirs = sm.GLM(k / trials, X, family=family, var_weights=trials)
+    model = mgvbp.from_statsmodels(theirs)
+    theta = np.tile(model.start.mean, (400, 1))
+    found = model.predict(theta, rng=0)
+    share = theirs.predict(model.start.mean)
+    np.testing.assert_allclose(found.mean, share)
+    np.testing.assert_allclose(found.std, np.sqrt(share * (1.0 - share) / trials), rtol=0.2)
+    np.testing.assert_allclose(found.draws * trials, np.round(found.draws * trials), atol=1e-9)
+    one = model.predict(theta, rows[:1], n_trials=10, rng=0)
+    np.testing.assert_allclose(one.std, np.sqrt(share[:1] * (1.0 - share[:1]) / 10), rtol=0.2)
+
+
+def test_shares_of_parts_of_a_trial_have_no_draws():
+    X, trials, k = binomial_shares()
+    model = known(sm.GLM(k / trials, X, family=sm.families.Binomial(), var_weights=trials + 0.5), [-0.4, 0.0])
+    with pytest.raises(InvalidInputError, match=r"whole positive numbers; there is one of 5\.5"):
+        model.predict(model.start.sample(2, rng=0))
+
+
+@pytest.mark.parametrize("build", ["weights", "sigma", "variances"])
+def test_observed_rows_are_drawn_with_the_covariance_that_they_have(build):
+    rng = np.random.default_rng(0)
+    X, y = sm.add_constant(np.linspace(-1.0, 1.0, 30)), 5.0 + rng.normal(size=30)
+    variances = np.linspace(0.5, 4.0, 30)
+    covariance = np.diag(variances)
+    if build == "weights":
+        theirs = sm.GLM(y, X, family=sm.families.Gaussian(), var_weights=1.0 / variances)
+    elif build == "variances":
+        theirs = sm.GLS(y, X, sigma=variances)
+    else:
+        covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(30), np.arange(30))) * np.sqrt(
+            np.outer(variances, variances)
+        )
+        theirs = sm.GLS(y, X, sigma=covariance)
+    model = mgvbp.from_statsmodels(theirs)
+    theta = np.tile(model.start.mean, (1000, 1))
+    found = model.predict(theta, rng=0)
+    noise = (found.draws - found.means) / np.sqrt(model.values(theta[:1])[0, -1])
+    # products of normal variables have standard deviations of up to √2 times those of the factors
+    width = np.sqrt(2.0 * np.outer(variances, variances) / 1000)
+    np.testing.assert_array_less(np.abs(noise.T @ noise / 1000 - covariance), 6.0 * width)
+
+
 def test_a_formula_turns_a_frame_into_columns():
     data = sm.datasets.spector.load_pandas().data
     model = mgvbp.from_statsmodels(sm.Logit.from_formula("GRADE ~ GPA * PSI", data))
@@ -454,6 +540,73 @@ def test_what_cannot_be_fitted_gets_a_sentence():
         hazard.predict(hazard.start.sample(2, rng=0))
     with pytest.raises(InvalidInputError, match="models of time series"):
         model.predict(model.start.sample(2, rng=0), steps=3)
+
+
+def test_nothing_that_is_given_to_predict_goes_unused():
+    linear, series, regimes = (
+        mgvbp.from_statsmodels(sm.OLS(*spector())),
+        known(level(), LEVEL),
+        known(switching(), SWITCHING),
+    )
+    for model, given, message in (
+        (linear, {"foo": 3}, "predict.. of OLS takes no foo=: leave it out"),
+        (series, {"offset": 3, "foo": 1}, "predict.. of a time series takes no offset=, foo="),
+        (series, {"exog": [[1.0]]}, "goes with steps="),
+        (regimes, {"of": "states", "foo": 1}, "predict.. of a Markov-switching model takes no foo="),
+        (regimes, {"of": "states", "exog": [[1.0]]}, "goes with steps="),
+    ):
+        with case(message), pytest.raises(InvalidInputError, match=message):
+            model.predict(model.start.sample(2, rng=0), **given)
+
+
+def test_errors_of_statsmodels_become_sentences():
+    data = sm.datasets.spector.load_pandas().data
+    formula = mgvbp.from_statsmodels(sm.Logit.from_formula("GRADE ~ GPA", data))
+    counts = mgvbp.from_statsmodels(sm.GLM(*visits(100, 1), family=sm.families.Poisson()))
+    covariates = known(sm.tsa.SARIMAX(nile(), exog=np.arange(100.0), order=(1, 0, 0)), [0.1, 0.8, 400.0])
+    for model, given in (
+        (formula, {"exog": data[["PSI"]]}),
+        (formula, {"exog": 3.0}),
+        (counts, {"foo": 3}),
+        (counts, {"offset": np.zeros(7)}),
+        (counts, {"exog": [["a", "b"]]}),
+        (covariates, {"steps": 3}),
+        (covariates, {"steps": 3, "exog": [1.0]}),
+    ):
+        with case(given), pytest.raises(InvalidInputError, match=r"cannot predict this: \w+: \w"):
+            model.predict(model.start.sample(2, rng=0), **given)
+
+
+def test_constraints_are_not_lost_in_silence():
+    y, X = visits(100, 2)
+    theirs = sm.tsa.SARIMAX(nile(), order=(1, 0, 0))
+    results = [
+        sm.GLM(y, X, family=sm.families.Poisson()).fit_constrained("lncoins = 0"),
+        sm.Poisson(y, X).fit_constrained("lncoins = 0", disp=0),
+        theirs.fit_constrained({"ar.L1": 0.5}, disp=0),
+    ]
+    for result in results:
+        with case(type(result).__name__), pytest.raises(InvalidInputError, match="narrow prior"):
+            mgvbp.from_statsmodels(result)
+    with theirs.fix_params({"ar.L1": 0.5}), pytest.raises(InvalidInputError, match="narrow prior"):
+        mgvbp.from_statsmodels(theirs)
+    assert known(theirs, [0.5, 1e4]).parameters.names == ("ar.L1", "sigma2")
+
+
+def test_autoregressions_by_least_squares_have_others_in_their_place():
+    for theirs, advice in ((sm.tsa.VAR(growth()), "VARMAX"), (sm.tsa.AutoReg(nile(), 1), "SARIMAX or ARIMA")):
+        for given in (theirs, theirs.fit()):
+            with pytest.raises(InvalidInputError, match=f"take {advice}"):
+                mgvbp.from_statsmodels(given)
+
+
+def test_a_likelihood_that_fails_without_a_word_has_the_name_of_its_error():
+    class Empty(sm.Poisson):
+        def loglike(self, params):
+            raise NotImplementedError
+
+    with pytest.raises(mgvbp.EvaluationError, match=r"cannot be evaluated: NotImplementedError$"):
+        known(Empty(*visits(50, 1)), [0.0, 0.0])
 
 
 def test_a_posterior_is_saved_and_pickled_without_its_model(tmp_path):

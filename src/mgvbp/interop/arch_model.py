@@ -14,7 +14,15 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.interop.arch_sample import Sample, default_priors, split
-from mgvbp.interop.estimated import EstimatedModel, Reading, RegionParameters, quietly, row_by_row
+from mgvbp.interop.estimated import (
+    EstimatedModel,
+    Reading,
+    RegionParameters,
+    explained,
+    quietly,
+    row_by_row,
+    takes_no_more,
+)
 from mgvbp.problem.predictive import PredictiveDraws
 
 PARAMETERS = 100
@@ -51,11 +59,13 @@ class ArchModel(EstimatedModel):
         one_of(of, ("observations", "variance"), "of")
         params, generator = self.values(as_floats(theta, "theta")), as_generator(rng)
         if steps is None:
+            takes_no_more(given, "predict() of the observed days, without steps=,")
             return self._again(params, of, generator)
         days = positive_integer(steps, "steps")
         rows = params[:PARAMETERS]
         each = -(-len(params) // len(rows))
-        parts = [self._future(row, days, each, generator, given) for row in rows]
+        with explained(self.model):
+            parts = [self._future(row, days, each, generator, given) for row in rows]
         paths = np.concatenate([part[of] for part in parts])[: len(params)]
         means = None
         if of == "observations":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
-from mgvbp.errors import EvaluationError
+from mgvbp.errors import EvaluationError, InvalidInputError, MgvbpError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.interop.curvature import around
 from mgvbp.interop.default_priors import UNIFORM, WIDE, DefaultPrior, checked_priors
@@ -165,6 +166,29 @@ class EstimatedModel:
         return f"{type(self).__name__}({type(self.model).__name__}: {names})"
 
 
+@contextmanager
+def explained(model: Any) -> Iterator[None]:
+    """Any error of the other package while it predicts, as one sentence of ours."""
+    try:
+        yield
+    except MgvbpError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(f"{type(model).__name__} cannot predict this: {described(error)}") from error
+
+
+def takes_no_more(given: Mapping[str, Any], what: str) -> None:
+    """Raise if there are keywords that ``what`` does not take: nothing that is given may go unused."""
+    if given:
+        names = ", ".join(f"{name}=" for name in given)
+        raise InvalidInputError(f"{what} takes no {names}: leave it out")
+
+
+def described(error: Exception) -> str:
+    """The kind of an error and what it says, which may be nothing."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
 def row_by_row(log_likelihood: Callable[[Array], float]) -> Callable[[Array], Array]:
     """A function of one row as a function of rows; −inf where it is not defined, or its linear algebra fails."""
 
@@ -180,7 +204,9 @@ def row_by_row(log_likelihood: Callable[[Array], float]) -> Callable[[Array], Ar
         try:
             return np.asarray(quietly(lambda: np.array([at(row) for row in rows])))
         except (TypeError, AttributeError, NotImplementedError) as error:
-            raise EvaluationError(f"the model's loglike cannot be evaluated: {error}", rows) from error
+            raise EvaluationError(
+                f"the model's loglike cannot be evaluated: {described(error)}", rows
+            ) from error
 
     return at_rows
 

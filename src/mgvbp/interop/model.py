@@ -156,6 +156,11 @@ class ForeignModel:
     parameters: ForeignParameters
     pointwise: Observations | None = None
     includes_prior: ClassVar[bool] = True
+    predicts_by: ClassVar[str] = (
+        "PyMC predicts by pm.sample_posterior_predictive(posterior.to_arviz()), NumPyro by "
+        "Predictive(model, posterior.draws(n))"
+    )
+    """What to do in place of ``posterior.predict``."""
 
     @property
     def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:

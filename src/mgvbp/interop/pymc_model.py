@@ -153,7 +153,10 @@ def log_posterior(model: Any) -> Any:
             "transform backward and log_jac_det"
         ) from error
     if require("pymc", "pymc").pytensorf.rvs_in_graph([graph]):
-        raise InvalidInputError("the log density is random: give the model all data, not a pm.Minibatch")
+        raise InvalidInputError(
+            "the log density is random: give the model all data, not a pm.Minibatch, and a likelihood, not a "
+            "pm.Simulator, which only pm.sample_smc can fit"
+        )
     return graph
 
 

@@ -81,6 +81,12 @@ def linear(model: Any, estimate: Array) -> Reading:
         errors, scale = y - X @ row[:-1], row[-1]
         return np.append(X.T @ errors / scale, 0.5 * (errors @ errors / scale - n) / scale)
 
+    weights = independent(model)
+
+    def pointwise(row: Array) -> Array:
+        errors, scale = y - X @ row[:-1], row[-1]
+        return np.asarray(0.5 * np.log(weights / (2.0 * np.pi * scale)) - 0.5 * errors**2 / scale)
+
     scale = squares / n
     information = np.zeros((len(names) + 1, len(names) + 1))
     information[:-1, :-1], information[-1, -1] = X.T @ X / scale, 0.5 * n / scale**2
@@ -90,14 +96,30 @@ def linear(model: Any, estimate: Array) -> Reading:
         estimate=np.append(estimate, scale),
         score=score,
         information=information,
+        pointwise=None if weights is None else pointwise,
         y=observations(model),
         deviations={"scale": float(np.std(y))},
     )
 
 
+def independent(model: Any) -> Array | None:
+    """The weights (n,) of the rows of a linear model, one over their variances; None if the rows are correlated."""
+    n = len(model.endog)
+    sigma: Any = getattr(model, "sigma", None)
+    if len(model.wendog) != n or np.ndim(sigma) == 2:  # autoregressive errors have fewer rows
+        return None
+    return np.asarray(np.broadcast_to(getattr(model, "weights", 1.0) if sigma is None else 1.0 / sigma, n))
+
+
 def generalised(model: Any, estimate: Array) -> Reading:
     """GLM: coefficients and, where the family has one, the dispersion ``scale``."""
     names, free = unique(model.exog_names), type(model.family).__name__ not in KNOWN_SCALE
+
+    def pointwise(row: Array) -> Array:
+        mu = model.predict(row[:-1] if free else row)
+        by_row = model.family.loglike_obs(model.endog, mu, model.var_weights, row[-1] if free else 1.0)
+        return np.asarray(by_row * model.freq_weights)
+
     if not free:
         return Reading(
             parameters=Parameters({name: Real() for name in names}),
@@ -105,6 +127,7 @@ def generalised(model: Any, estimate: Array) -> Reading:
             estimate=estimate,
             score=lambda row: np.asarray(model.score(row, scale=1.0)),
             information=-np.asarray(model.hessian(estimate, scale=1.0)),
+            pointwise=pointwise,
             y=observations(model),
         )
     mu = model.predict(estimate)
@@ -112,6 +135,7 @@ def generalised(model: Any, estimate: Array) -> Reading:
         parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
         log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
         estimate=np.append(estimate, model.estimate_scale(mu)),
+        pointwise=pointwise,
         y=observations(model),
     )
 
@@ -191,9 +215,21 @@ def plain(model: Any, estimate: Array) -> Reading:
         estimate=estimate,
         score=score,
         information=information,
-        pointwise=getattr(model, "loglikeobs", None),
+        pointwise=by_observation(model),
         y=observations(model),
     )
+
+
+def by_observation(model: Any) -> Callable[[Array], Array] | None:
+    """The model's ``loglikeobs``, (k,) -> (n,), if it has one; that of MNLogit has a column for each class."""
+    if not callable(getattr(model, "loglikeobs", None)):
+        return None
+
+    def pointwise(row: Array) -> Array:
+        found = np.asarray(model.loglikeobs(row), np.float64)
+        return np.asarray(found.sum(axis=1)) if found.ndim == 2 else found
+
+    return pointwise
 
 
 def parameter_names(model: Any, number: int) -> list[str]:

@@ -13,7 +13,7 @@ from mgvbp.core.checks import as_floats, as_generator, shown
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.interop.estimated import EstimatedModel, quietly
+from mgvbp.interop.estimated import EstimatedModel, explained, quietly, takes_no_more
 from mgvbp.interop.statsmodels_kinds import read
 from mgvbp.interop.statsmodels_predict import of_regimes, of_rows, of_series
 from mgvbp.problem.predictive import PredictiveDraws
@@ -22,6 +22,8 @@ UNSUPPORTED = dict.fromkeys(("GEE", "NominalGEE", "OrdinalGEE", "RLM", "QuantReg
     "ETSModel": "does not say what its parameters may be: take the state-space models, such as "
     "statsmodels.tsa.statespace.exponential_smoothing.ExponentialSmoothing(..., concentrate_scale=False)",
     "RecursiveLS": "has its scale concentrated out: take OLS, which has the same posterior",
+    "VAR": "does not have its likelihood as a function of its parameters: take VARMAX(..., order=(p, 0))",
+    "AutoReg": "has its scale concentrated out, and no forecasts here: take SARIMAX or ARIMA, order=(p, 0, 0)",
 }
 """What is wrong with models that have a method loglike, and yet no likelihood that can be used."""
 
@@ -61,24 +63,33 @@ class StatsmodelsModel(EstimatedModel):
         """
         model, params = self.model, self.values(as_floats(theta, "theta"))
         generator = as_generator(rng)
-        if hasattr(model, "ssm"):
-            return of_series(model, params, steps, exog, of, generator)
-        if hasattr(model, "k_regimes"):
-            return of_regimes(model, params, steps, of)
-        if steps is not None or of != "observations":
-            raise InvalidInputError(
-                "steps= and of= go with models of time series; give the rows to predict at"
-            )
-        index = model.data.row_labels if exog is None else getattr(exog, "index", None)
-        if exog is not None and self._formula is not None:
-            exog, index = self._formula._transform_predict_exog(exog)
-        if exog is not None:
-            exog = np.asarray(exog, np.float64)
-            if exog.ndim != 2 or exog.shape[1] != np.shape(model.exog)[1]:
+        with explained(model):
+            if hasattr(model, "ssm"):
+                takes_no_more(given, "predict() of a time series")
+                return of_series(model, params, steps, exog, of, generator)
+            if hasattr(model, "k_regimes"):
+                takes_no_more(given, "predict() of a Markov-switching model")
+                return of_regimes(model, params, steps, exog, of)
+            if steps is not None or of != "observations":
                 raise InvalidInputError(
-                    f"exog has shape {exog.shape}; expected (n, {np.shape(model.exog)[1]}), the columns of the model"
+                    "steps= and of= go with models of time series; give the rows to predict at"
                 )
-        return of_rows(model, params, exog, index, generator, **given)
+            rows, index = self._rows(exog)
+            return of_rows(model, params, rows, index, generator, **given)
+
+    def _rows(self, exog: Any) -> tuple[Array | None, Any]:
+        """New rows of the covariates, by the formula if there is one, and their labels; None for those of the data."""
+        if exog is None:
+            return None, self.model.data.row_labels
+        index = getattr(exog, "index", None)
+        if self._formula is not None:
+            exog, index = self._formula._transform_predict_exog(exog)
+        rows, columns = np.asarray(exog, np.float64), np.shape(self.model.exog)[1]
+        if rows.ndim != 2 or rows.shape[1] != columns:
+            raise InvalidInputError(
+                f"exog has shape {rows.shape}; expected (n, {columns}), the columns of the model"
+            )
+        return rows, index
 
     def forecast(self, theta: ArrayLike, steps: int, **given: Any) -> PredictiveDraws:
         """The ``steps`` after the data; see `predict`."""
@@ -154,6 +165,12 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
     """A model, the maximum of its likelihood and the results of which it is, of a model or of its results."""
     known = hasattr(given, "params") and hasattr(given, "model")
     model = given.model if known else given
+    if (known and constrained(given)) or getattr(model, "_has_fixed_params", False):
+        raise InvalidInputError(
+            f"this {type(model).__name__} has constrained or fixed parameters, which a fit here would not keep: give "
+            "the model without them, and a narrow prior to each parameter that is known (priors={name: "
+            "scipy.stats.norm(value, width)})"
+        )
     if not callable(getattr(model, "loglike", None)) or not hasattr(model, "endog"):
         raise InvalidTypeError(
             "expected a model of statsmodels with a likelihood (a method loglike), or its results; got "
@@ -163,6 +180,11 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
         raise InvalidInputError(f"{type(model).__name__} {advice}")
     result = given if known else maximised(model)
     return model, params_of(result), result
+
+
+def constrained(result: Any) -> bool:
+    """Whether results are those of ``fit_constrained`` or of ``fix_params``."""
+    return getattr(result, "constraints", None) is not None or bool(getattr(result, "fixed_params", None))
 
 
 def maximised(model: Any) -> Any:

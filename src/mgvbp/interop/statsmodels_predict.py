@@ -10,7 +10,7 @@ import numpy as np
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import quietly
+from mgvbp.interop.estimated import quietly, takes_no_more
 from mgvbp.problem.predictive import PredictiveDraws, one_of_classes
 
 PARAMETERS = 100
@@ -38,6 +38,7 @@ def of_series(
     elif steps is not None:
         raise InvalidInputError("states are smoothed, not forecast: leave steps= out")
     else:
+        only_ahead(exog)
         inside = one_step_ahead if of == "observations" else smoothed
         parts = [inside(model, row, each, rng) for row in rows]
         index = model.data.row_labels
@@ -116,7 +117,15 @@ def smoothed(model: Any, row: Array, each: int, rng: np.random.Generator) -> Pat
     return np.stack(states), None
 
 
-def of_regimes(model: Any, params: Array, steps: int | None, of: str) -> PredictiveDraws:
+def only_ahead(exog: Any) -> None:
+    """Raise if covariates are given for the days of the data, which have theirs."""
+    if exog is not None:
+        raise InvalidInputError(
+            "exog= of a time series goes with steps=: the covariates of its data are known"
+        )
+
+
+def of_regimes(model: Any, params: Array, steps: int | None, exog: Any, of: str) -> PredictiveDraws:
     """The probabilities of the regimes of a Markov-switching model given all observations, (S, n, regimes)."""
     one_of(of, ("observations", "states"), "of")
     if of == "observations" or steps is not None:
@@ -124,6 +133,7 @@ def of_regimes(model: Any, params: Array, steps: int | None, of: str) -> Predict
             "statsmodels does not forecast Markov-switching models: posterior.predict(of='states') has the "
             "probabilities of their regimes"
         )
+    only_ahead(exog)
     found = [
         model.smooth(row, return_raw=True).smoothed_marginal_probabilities for row in params[:PARAMETERS]
     ]
@@ -140,15 +150,20 @@ def of_rows(
 ) -> PredictiveDraws:
     """New responses of a regression at the rows of ``exog`` (those of the data if it is None), by its distribution."""
     if hasattr(model, "wexog") and hasattr(model, "wendog"):
+        takes_no_more(given, f"predict() of {type(model).__name__}")
         X = np.asarray(model.exog if exog is None else exog, np.float64)
         means = params[:, :-1] @ X.T
-        weights = model.weights if exog is None and np.ndim(getattr(model, "weights", 1.0)) == 1 else 1.0
-        noise = np.sqrt(params[:, -1:] / weights) * rng.standard_normal(means.shape)
-        return PredictiveDraws(means + noise, means, index)
+        noise = rng.standard_normal(means.shape)
+        if exog is None:
+            noise = correlated(model, noise)
+        return PredictiveDraws(means + np.sqrt(params[:, -1:]) * noise, means, index)
     if hasattr(model, "k_re"):  # a mixed model, whose scale was integrated out
         raise unpredictable(model)
     if not callable(getattr(model, "get_distribution", None)) or type(model).__name__ == "MNLogit":
         return of_classes(model, params, exog, index, rng, **given)
+    trials: Any = 1.0
+    if hasattr(model, "estimate_scale"):
+        trials, given = of_glm(model, exog, given)
     responses, expected = [], []
     for row in params:
         distribution = quietly(partial(distribution_at, model, row, exog, given))
@@ -157,9 +172,39 @@ def of_rows(
         ):  # PHReg has distributions of its own, of observed times alone
             raise unpredictable(model)
         mean = np.asarray(distribution.mean())
-        responses.append(distribution.rvs(size=mean.shape, random_state=rng).ravel())
-        expected.append(mean.ravel())
+        responses.append((distribution.rvs(size=mean.shape, random_state=rng) / trials).ravel())
+        expected.append((mean / trials).ravel())
     return PredictiveDraws(np.stack(responses).astype(np.float64), np.stack(expected), index)
+
+
+def correlated(model: Any, noise: Array) -> Array:
+    """Standard normal ``noise`` (S, n) with the covariance, up to the scale, of the rows of a linear model."""
+    sigma: Any = getattr(model, "sigma", None)
+    weights: Any = getattr(model, "weights", None)
+    if np.ndim(sigma) == 2:
+        return np.asarray(noise @ np.linalg.cholesky(sigma).T)
+    if np.ndim(sigma) == 1:
+        return np.asarray(noise * np.sqrt(sigma))
+    return noise if np.ndim(weights) != 1 else np.asarray(noise / np.sqrt(weights))
+
+
+def of_glm(model: Any, exog: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The trials behind each response of a GLM, whose binomial responses are shares, and what its distribution takes.
+
+    At the rows of the data, these have the trials and the weights that the model has.
+    """
+    if exog is None:
+        given = {"n_trials": model.n_trials, "var_weights": model.var_weights} | given
+    if type(model.family).__name__ != "Binomial":
+        return 1.0, given
+    # a weight of a share is a number of trials too
+    trials = np.asarray(given.get("n_trials", 1.0)) * np.asarray(given.get("var_weights", 1.0))
+    if not ((trials > 0) & (trials == np.round(trials))).all():
+        raise InvalidInputError(
+            "n_trials times var_weights of a binomial response must be whole positive numbers; there is one of "
+            f"{trials[(trials <= 0) | (trials != np.round(trials))][0]:g}"
+        )
+    return trials, given | {"n_trials": trials.astype(np.int64)}
 
 
 def distribution_at(model: Any, row: Array, exog: Any, given: dict[str, Any]) -> Any:

@@ -183,7 +183,8 @@ class Posterior(Examined):
             raise InvalidInputError(
                 "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
                 if self._model is None
-                else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): give it one"
+                else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): "
+                f"{getattr(self._model, 'predicts_by', 'give it one')}"
             )
         generator = as_generator(rng)
         theta = self.sample(positive_integer(num_draws, "num_draws"), generator)
