@@ -279,7 +279,7 @@ class Posterior(Examined):
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
         return {
-            **self.__dict__,
+            **{name: value for name, value in self.__dict__.items() if name not in ("_shapes", "_values")},
             "parameters": parameters,
             "_target": None,
             "_pointwise": None,
