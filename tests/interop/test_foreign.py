@@ -1,7 +1,9 @@
 """Models of NumPyro and PyMC: their densities, names and fits against the same models written here."""
 
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from common import installed
 from mgvbp import BlockDiagonal, Gaussian, InvalidInputError, InvalidTypeError
 from mgvbp.interop import ForeignModel, ForeignParameters
 from mgvbp.interop.compiled import SIZES, blocks, filled
+from mgvbp.posterior.marginal import DRAWS
 from mgvbp.transforms import Interval, Positive, Real
 
 pytest_plugins = ["foreign"]  # fixtures of packages
@@ -383,6 +386,56 @@ def test_layout():
     assert list(parameters.constrain(np.zeros((2, 3)))) == ["m", "s", "ratio"]
     other = ForeignParameters({"p": (3,)}, {"p": (2,)}, parameters.to_values, parameters.to_theta)
     assert other.labels == ("p[0]", "p[1]")
+
+
+def counted_fit():
+    """The posterior of `by_hand` under a Gaussian, and a list to which each call of ``to_values`` adds its rows."""
+    parameters, rows = by_hand(), []
+
+    def to_values(theta):
+        rows.append(len(theta))
+        return parameters.to_values(theta)
+
+    gaussian = mgvbp.Gaussian([1.0, 0.5, -0.5], variance=[1.0, 0.2, 0.1])
+    model = ForeignModel(gaussian.log_density_at, replace(parameters, to_values=to_values))
+    posterior = mgvbp.fit(model)
+    rows.clear()
+    return posterior, rows
+
+
+def test_draws_are_constrained_once_for_all_tables():
+    """Another package's map of 10,000 draws may take longer than the fit: no table and no marginal repeats it."""
+    posterior, rows = counted_fit()
+    posterior.summary()._repr_html_()
+    frame = posterior.to_frame()
+    for name in ("m", "s", "ratio", "s[1]"):
+        assert name in posterior
+        assert np.all(posterior[name].std > 0.0)
+    assert rows.count(DRAWS) == 1
+    assert sum(rows) == DRAWS + 1  # and the shapes once, at one point
+    anew = by_hand().constrain(posterior.sample(DRAWS, 0))["s"]
+    np.testing.assert_array_equal(posterior["s"].mean, anew.mean(axis=0))
+    np.testing.assert_array_equal(frame.loc["s[1]", "97.5%"], np.quantile(anew[:, 1], 0.975))
+
+
+def test_the_draws_of_tables_are_read_only_and_not_pickled():
+    posterior, _ = counted_fit()
+    before = len(pickle.dumps(posterior))
+    posterior.summary()
+    with pytest.raises(ValueError, match="read-only"):
+        posterior["s"]._draws[0] = 0.0
+    assert len(pickle.dumps(posterior)) < before + 1000  # labels may be there; 10,000 draws are not
+
+
+def test_a_marginal_of_parameters_that_can_be_pickled():
+    theirs = replace(by_hand(), to_values=pickled_values, to_theta=len)
+    posterior = mgvbp.fit(ForeignModel(mgvbp.Gaussian(variance=np.ones(3)).log_density_at, theirs))
+    again = pickle.loads(pickle.dumps(posterior["s"]))
+    np.testing.assert_array_equal(again.mean, posterior["s"].mean)
+
+
+def pickled_values(theta):
+    return {"m": theta[:, 0], "s": np.exp(theta[:, 1:])}
 
 
 def test_values_that_cannot_be_used():

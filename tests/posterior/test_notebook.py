@@ -169,6 +169,12 @@ def test_labels_survive_a_break(tmp_path):
     np.testing.assert_array_equal(again.mean, first.mean)
 
 
+def test_labels_of_numpy_become_plain_strings():
+    posterior = mgvbp.fit(quadratic, labels=np.array(["a", "b"]))
+    assert posterior.labels == ("a", "b")
+    assert {type(label) for label in posterior.labels} == {str}
+
+
 def test_labels_do_not_change_the_result():
     with_names, without = mgvbp.fit(quadratic, labels=["a", "b"]), mgvbp.fit(quadratic, dim=2)
     np.testing.assert_array_equal(with_names.factor, without.factor)

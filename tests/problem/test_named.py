@@ -679,7 +679,16 @@ def test_of_foreign_parameters_the_labels_are_kept(foreign, through, tmp_path):
     assert "on their constrained scale" not in again.summary()
     assert "\nentries of θ, on the unconstrained scale\n\nparameter " in again.summary()
     assert "scale" not in again
-    with pytest.raises(InvalidInputError, match=r"'scale'.*NumPyro.*model\.parameters\.constrain\("):
+    frame = again.to_frame()
+    assert list(frame.index) == ["theta of mu[0]", "theta of mu[1]", "theta of scale"]
+    assert frame.loc["theta of scale", "mean"] == foreign.mean[2]
+    assert list(foreign.to_frame().index) == list(foreign.labels)
+    assert "<br>entries of θ, on the unconstrained scale<" in again._repr_html_()
+    assert "unconstrained" not in foreign._repr_html_()
+    with pytest.raises(
+        InvalidInputError,
+        match=r"'scale'.*another package \(PyMC, .*, arch\).*model\.parameters\.constrain\(",
+    ):
         again["scale"]
     assert "unconstrained" not in fit(lambda theta: -(theta**2).sum(axis=1), dim=2).summary()
 

@@ -123,6 +123,15 @@ def test_bad_weights(weights, message):
         BayesianLinearRegression().fit(Z, REAL, sample_weight=weights)
 
 
+@pytest.mark.parametrize(("weight", "got"), [(-1.0, "-1"), (np.inf, "inf"), (np.nan, "nan")])
+def test_bad_class_weights(weight, got):
+    model = BayesianLogisticRegression(class_weight={"no": weight, "yes": 1.0})
+    with pytest.raises(
+        InvalidInputError, match=f"class_weight of class no must be .* not negative; got {got}"
+    ):
+        model.fit(Z, BITS)
+
+
 def test_a_class_without_weight_is_not_there():
     weights = (KINDS != "c").astype(float)
     assert list(BayesianLogisticRegression().fit(Z, KINDS, sample_weight=weights).classes_) == ["a", "b"]

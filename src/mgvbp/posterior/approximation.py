@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.marginal import Marginal, found, marginal, shapes
+from mgvbp.posterior.marginal import DRAWS, Marginal, Shapes, found, marginal, shapes
 from mgvbp.problem.parameters import indexed
 from mgvbp.problem.problem import NamedParameters
 
@@ -61,21 +62,38 @@ class Approximation(Gaussian):
         """The distribution of a named parameter, or of the entry with this label, on the constrained scale."""
         if self._labelled:
             raise InvalidInputError(
-                f"{name!r} is not known on its own scale: a saved posterior of a NumPyro or PyMC model has no "
-                "constraints: model.parameters.constrain(posterior.sample(n)) has the values"
+                f"{name!r} is not known on its own scale: a saved posterior of a model of another package "
+                "(PyMC, NumPyro, Stan, statsmodels, arch) has no constraints: "
+                "model.parameters.constrain(posterior.sample(n)) has the values"
             )
         if self.parameters is None:
             raise InvalidInputError(
                 f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
                 "mgvbp.models"
             )
-        return marginal(self.mixture or self, self.parameters, name)
+        return marginal(self.mixture or self, self.parameters, name, self._shapes, self._drawn)
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` exists."""
-        return self.parameters is not None and found(shapes(self, self.parameters), name) is not None
+        return found(self._shapes, name) is not None
 
     __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        """The shape of a value of each parameter; empty if the parameters have no names."""
+        return MappingProxyType({} if self.parameters is None else shapes(self, self.parameters))
+
+    @cached_property
+    def _values(self) -> Mapping[str, Array]:
+        """The values of all names at `DRAWS` draws, read-only: models of other packages are slow to compute them."""
+        values = {name: np.array(value) for name, value in self.named(self.sample(DRAWS, 0)).items()}
+        for value in values.values():
+            value.setflags(write=False)
+        return MappingProxyType(values)
+
+    def _drawn(self, name: str) -> Array:
+        return self._values[name]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

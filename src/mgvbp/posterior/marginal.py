@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,9 @@ from mgvbp.transforms import Elementwise
 DRAWS = 10_000
 """Moments and quantiles without a formula are estimated from this many draws with seed 0, the same at every call."""
 
+Shapes = Mapping[str, tuple[int, ...]]
+"""The shape of a value of each parameter."""
+
 
 class Marginal:
     """The posterior of one named parameter, on its constrained scale; made by ``posterior["name"]``.
@@ -31,7 +34,7 @@ class Marginal:
 
     Means and standard deviations of `Real`, `Positive`, `LowerBound` and `UpperBound`, quantiles of these and of
     `Interval`, and all densities are exact. Other moments and quantiles are estimated from `DRAWS` draws with a fixed
-    seed. For a model of NumPyro or PyMC all of them are estimated, and there are no densities.
+    seed. For a model of another package all of them are estimated, and there are no densities.
 
     Attributes
     ----------
@@ -52,13 +55,20 @@ class Marginal:
     (np.float64(2.1), array([1.4, 3.2]))
     """
 
-    def __init__(self, q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> None:
-        known = shapes(q, parameters)
+    def __init__(
+        self,
+        q: Gaussian | GaussianMixture,
+        parameters: NamedParameters,
+        name: str,
+        known: Shapes | None = None,
+        drawn: Callable[[str], Array] | None = None,
+    ) -> None:
+        known = shapes(q, parameters) if known is None else known
         if not isinstance(name, str) or name not in known:
             raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(known)}")
         self.name = name
         self.shape: tuple[int, ...] = known[name]
-        self._q, self._parameters = q, parameters
+        self._q, self._parameters, self._drawn = q, parameters, drawn
 
     @property
     def mean(self) -> Any:
@@ -102,7 +112,7 @@ class Marginal:
 
     @cached_property
     def _draws(self) -> Array:
-        return self.sample(DRAWS, rng=0)
+        return self.sample(DRAWS, rng=0) if self._drawn is None else self._drawn(self.name)
 
     def _quantile(self, levels: Array) -> Any:
         return np.quantile(self._draws, levels, axis=0)
@@ -112,6 +122,10 @@ class Marginal:
             f"the density of {self.name} is not known, since it shares a constraint with others or its model "
             f"was written elsewhere; a histogram of posterior[{self.name!r}].sample(n) shows it"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle draws anew: a pickled posterior may not know the model's constraints."""
+        return {**self.__dict__, "_drawn": None}
 
     def __repr__(self) -> str:
         return f"Marginal({self.name!r}, shape={self.shape})"
@@ -272,7 +286,7 @@ def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[s
     return {name: np.shape(value)[1:] for name, value in parameters.constrain(q.mean[None]).items()}
 
 
-def found(known: Mapping[str, tuple[int, ...]], name: object) -> tuple[str, tuple[int, ...]] | None:
+def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     """The parameter and the index of the entry that ``name`` refers to; the index is () for a whole parameter.
 
     ``known`` are the shapes of all parameters. The result is None if ``name`` refers to none of them.
@@ -297,13 +311,24 @@ def found(known: Mapping[str, tuple[int, ...]], name: object) -> tuple[str, tupl
     return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
 
 
-def marginal(q: Gaussian | GaussianMixture, parameters: NamedParameters, name: str) -> Marginal:
-    """The distribution of the parameter ``name``, or of the entry with this label, if θ ~ ``q``."""
-    known = found(shapes(q, parameters), name)
-    if known is not None and known[1]:
-        return EntryMarginal(marginal(q, parameters, known[0]), name, known[1])
+def marginal(
+    q: Gaussian | GaussianMixture,
+    parameters: NamedParameters,
+    name: str,
+    known: Shapes | None = None,
+    drawn: Callable[[str], Array] | None = None,
+) -> Marginal:
+    """The distribution of the parameter ``name``, or of the entry with this label, if θ ~ ``q``.
+
+    A caller that asks for many names computes once what all share: ``known`` is the result of `shapes`, and
+    ``drawn(name)`` are the values (`DRAWS`, *shape) at ``q.sample(DRAWS, 0)``.
+    """
+    known = shapes(q, parameters) if known is None else known
+    entry = found(known, name)
+    if entry is not None and entry[1]:
+        return EntryMarginal(marginal(q, parameters, entry[0], known, drawn), name, entry[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:
         if isinstance(q, GaussianMixture):
             return MixtureMarginal(q, parameters, name)
         return TransformedMarginal(q, parameters, name)
-    return Marginal(q, parameters, name)
+    return Marginal(q, parameters, name, known, drawn)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from mgvbp.core.linalg import Array
-from mgvbp.posterior.summary import heading, table_quantiles, table_rows
+from mgvbp.posterior.summary import UNCONSTRAINED, heading, table_quantiles, table_rows
 
 if TYPE_CHECKING:
     from mgvbp.posterior.posterior import Posterior
@@ -35,7 +35,7 @@ GOOD, BAD = "#2a9d5c", "#d9722b"
 
 def posterior_html(posterior: Posterior) -> str:
     """The heading of `Posterior.summary`, and its table with pictures."""
-    first, *lines = map(escape, heading(posterior))
+    first, *lines = map(escape, [*heading(posterior), *([UNCONSTRAINED] if posterior._labelled else [])])
     colour, begin = (GOOD, "converged:") if posterior.converged else (BAD, "NOT converged:")
     badge = f'<b style="color:{colour}">{begin}</b>'
     lines = [badge + line.removeprefix(begin) if line.startswith(begin) else line for line in lines]

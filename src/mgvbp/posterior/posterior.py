@@ -20,7 +20,7 @@ from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
 from mgvbp.posterior.notebook import posterior_html
-from mgvbp.posterior.summary import Summary, frame, one_line
+from mgvbp.posterior.summary import UNCONSTRAINED, Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
@@ -219,7 +219,8 @@ class Posterior(Examined):
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
 
-        The parameters of NumPyro and PyMC models are not `mgvbp.Parameters`; the file has only their labels.
+        The parameters of most models of other packages (PyMC, NumPyro, Stan, statsmodels, arch) are not
+        `mgvbp.Parameters`; the file has only their labels.
         """
         trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
         blocks = getattr(self.family, "blocks", None)
@@ -252,11 +253,14 @@ class Posterior(Examined):
         ``print`` shows its text, a notebook a table with pictures, and its ``frame`` is that of `to_frame`. Named
         parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
-        scale = "entries of θ, on the unconstrained scale" if self._labelled else ""
+        scale = UNCONSTRAINED if self._labelled else ""
         return Summary.of(self, scale if self.parameters is None else "parameters on their constrained scale")
 
     def to_frame(self) -> DataFrame:
         """The table of `summary` as a pandas DataFrame: a row for each number, its label as the index.
+
+        A saved posterior of a model of another package does not know the constraints. Its rows are entries of the
+        unconstrained θ, and the index says so: ``theta of sigma``.
 
         Examples
         --------
@@ -280,7 +284,7 @@ class Posterior(Examined):
         """A pickle leaves out the model, which is often not picklable; see `save` for the parameters."""
         parameters = self.parameters if isinstance(self.parameters, Parameters) else None
         return {
-            **self.__dict__,
+            **{name: value for name, value in self.__dict__.items() if name not in ("_shapes", "_values")},
             "parameters": parameters,
             "_target": None,
             "_pointwise": None,

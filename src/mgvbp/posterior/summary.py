@@ -25,6 +25,10 @@ MOST_ROWS = 1000
 """Most rows of a summary; of a longer table the first and the last rows are shown."""
 
 
+UNCONSTRAINED = "entries of θ, on the unconstrained scale"
+"""What a table shows of a saved posterior of another package's model, whose constraints are not in the file."""
+
+
 class Summary(str):
     """The text of `Posterior.summary`, which ``print`` shows; a notebook shows a table with pictures.
 
@@ -72,7 +76,8 @@ def frame(posterior: Posterior) -> DataFrame:
     except ModuleNotFoundError:
         raise MissingDependencyError("a DataFrame needs the package pandas: pip install pandas") from None
     rows = table_rows(posterior)
-    index = pandas.Index(list(rows), name="parameter")
+    before = "theta of " if posterior._labelled else ""
+    index = pandas.Index([before + label for label in rows], name="parameter")
     return pandas.DataFrame(np.stack(list(rows.values())), index=index, columns=list(COLUMNS))
 
 

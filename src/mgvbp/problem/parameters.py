@@ -254,7 +254,7 @@ class Parameters:
 def real(labels: Iterable[str]) -> Parameters:
     """Parameters without constraints, one for each entry of θ, under these ``labels`` of a user."""
     names = [] if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
-    texts = [name for name in names if isinstance(name, str)]
+    texts = [str(name) for name in names if isinstance(name, str)]  # numpy's strings too
     if not names or len(texts) < len(names) or len(set(texts)) < len(names):
         raise InvalidInputError(
             f"labels must be a list of different strings, one for each entry of θ; got {shown(labels)}"

@@ -154,6 +154,10 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
         each = compute_class_weight(
             self.class_weight, classes=present, y=response[some], sample_weight=weights[some]
         )
+        if bad := [(label, w) for label, w in zip(present, each, strict=True) if not 0.0 <= w < np.inf]:
+            raise InvalidInputError(
+                f"the class_weight of class {bad[0][0]} must be a finite number that is not negative; got {bad[0][1]:g}"
+            )
         weights[some] *= each[np.searchsorted(present, response[some])]
         return weights
 
