@@ -7,6 +7,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads its BLA
 
 import numpy as np
 
+pytest_plugins = ["foreign"]  # tests/foreign.py: fixtures of packages whose models are fitted
+
 
 def pytest_addoption(parser):
     parser.addoption(

@@ -426,7 +426,7 @@ METHODS = [
     row(MGVBP, "clip_initial", "none"),
     row(VOGN, "curvature_step"),
     row(mgvbp.Score, "target"),
-    row(Auto, "tol", POSITIVE, is_value("tol")),
+    row(Auto, "tol", f"none {POSITIVE}", is_value("tol")),
     *(
         row(method.start, argument, accepted, asks, **START if argument != "target" else {})
         for method in (Auto(), MGVBP())

@@ -18,8 +18,6 @@ from mgvbp.interop.compiled import SIZES, blocks, filled
 from mgvbp.posterior.marginal import DRAWS
 from mgvbp.transforms import Interval, Positive, Real
 
-pytest_plugins = ["foreign"]  # fixtures of packages
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

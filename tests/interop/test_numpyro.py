@@ -8,8 +8,6 @@ import mgvbp
 from common import group_names, installed
 from mgvbp.errors import InvalidInputError, MgvbpWarning
 
-pytest_plugins = ["foreign"]  # fixtures of packages
-
 RNG = np.random.default_rng(4)
 GROUP = np.repeat(np.arange(3), 20)
 X = RNG.normal(size=60)

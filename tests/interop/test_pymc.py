@@ -14,8 +14,6 @@ from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.errors import MgvbpWarning
 from mgvbp.interop import pymc_graphs
 
-pytest_plugins = ["foreign"]  # fixtures of packages
-
 RNG = np.random.default_rng(8)
 GROUP = np.repeat(np.arange(4), 12)
 X = RNG.normal(size=48)

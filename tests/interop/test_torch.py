@@ -10,8 +10,6 @@ from mgvbp import Gaussian, Model, Parameters
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.transforms import GarchRegion, Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
-pytest_plugins = ["foreign"]  # fixtures of packages
-
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(50, 3))
 Y = (RNG.random(50) < 1.0 / (1.0 + np.exp(-X @ [0.5, -1.0, 0.3]))).astype(float)

@@ -581,7 +581,7 @@ def test_gradients_are_given_again(path):
         first = mgvbp.fit(function, dim=D, grad=grad, vectorized=vectorized, checkpoint=path)
         assert first.estimator == "gradient"
         assert same(mgvbp.resume(path, function, grad=grad), first)
-        for wrong in (None, "torch"):
+        for wrong in (None, "tensorflow"):
             with pytest.raises(InvalidInputError, match="grad"):
                 mgvbp.resume(path, function, grad=wrong)
         path.unlink()

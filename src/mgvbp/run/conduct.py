@@ -232,7 +232,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
     outcome, failures = execution.run(problem, search, needs, Certificate(search), limits)
     found, sentence = search.best, outcome.ending.sentence
-    if _grows(outcome, start):
+    starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
+    climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)
+    if _grows(outcome, start) or (not outcome.converged and climbed > UNBOUNDED):
         warn_user(f"not converged, {sentence}: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
@@ -242,7 +244,6 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         remarks = [text for text in (distance, advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}{better_way(problem)}"
         warn_user(message, ConvergenceWarning)
-    starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     several = isinstance(found.q, GaussianMixture)
     if starts.disagreement and not several:
         warn_user(starts.disagreement, ConvergenceWarning)
