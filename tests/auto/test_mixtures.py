@@ -4,14 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import mgvbp
 from common import installed
 from mgvbp.auto import Aim, Auto, MixtureSearch
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import Expected, measured
-from mgvbp.auto.mixtures.state import from_frame, to_frame
+from mgvbp.auto.mixtures.state import MixtureState, Tried, from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import fitted
+from mgvbp.core.distance import Distance
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.surfaces.process import usual
@@ -364,3 +366,21 @@ def test_a_number_of_gaussians_other_than_that_of_the_modes():
     two = GaussianMixture([0.7, 0.3], [[-2.0, 0.0], [3.0, 1.0]], np.stack([np.eye(2)] * 2))
     starts = [[-2.0, 0.0], [3.0, 1.0]]
     assert mgvbp.fit(two.log_density, dim=2, family=mgvbp.Mixture(4), starts=starts).components == 4
+
+
+def test_a_mixture_with_mass_where_the_density_is_zero_is_not_the_best():
+    one = GaussianMixture([1.0], np.zeros((1, 1)), np.ones((1, 1, 1)))
+    good = Tried(one, Distance(0.01, 0.01, -1.0, 0.01, -0.99, 0.01))
+    bad = Tried(one, Distance(np.inf, np.inf, -np.inf, np.inf, np.nan, np.inf, np.inf))
+    assert MixtureState((0,), None, 100, tried=(good, bad)).best.distance.lower_bound == -1.0
+
+
+def test_heavy_tails_on_both_sides_get_more_than_one_gaussian():
+    """A symmetric density does not bend to either side: splits do not help, clusters do."""
+
+    def log_density(theta):
+        tail = scipy.stats.t(2).logpdf(theta[:, 0])
+        return tail - 0.5 * (theta[:, 1:] ** 2).sum(axis=1) - np.log(2.0 * np.pi)
+
+    posterior = mgvbp.fit(log_density, dim=3, family="mixture")
+    assert posterior.components > 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import mgvbp
 from common import posterior_of
@@ -32,3 +33,28 @@ def test_what_weights_cannot_tell_is_said():
     with pytest.warns(ConvergenceWarning, match=r"cannot be known.*family='mixture'"):
         assert np.isnan(narrow.kl)
     assert np.isnan(narrow.log_evidence)
+
+
+def test_tails_that_draws_of_q_hardly_reach_count():
+    """Independent Student-t parameters, normalised, so that the log evidence is 0; over three seeds."""
+    student = scipy.stats.t(3)
+
+    def log_density(theta):
+        return student.logpdf(theta).sum(axis=1)
+
+    for seed in range(3):
+        posterior = mgvbp.fit(log_density, dim=3, rng=seed)
+        x = posterior.sample(100_000, rng=1)
+        exact = float((posterior.log_density(x) - log_density(x)).mean())
+        assert abs(posterior.kl - exact) < 4.0 * posterior.kl_se + 0.02
+        assert abs(posterior.log_evidence) < 4.0 * posterior.log_evidence_se + 0.02
+
+
+def test_known_noise_is_taken_off():
+    rng = np.random.default_rng(0)
+
+    def noisy(theta):
+        return -0.5 * (theta**2).sum(axis=1) + rng.standard_normal(len(theta))
+
+    posterior = mgvbp.fit(noisy, dim=2, noise=1.0)
+    assert posterior.kl < 0.2  # it would be 0.5, half the variance of the noise

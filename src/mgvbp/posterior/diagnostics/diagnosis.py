@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
@@ -14,7 +14,7 @@ from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
 from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
-from mgvbp.posterior.diagnostics.path import by_path
+from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import (
     ERRORS,
@@ -38,6 +38,10 @@ where it knows more, and gradients are evaluated with the draws. With fewer, wei
 
 HOPELESS = 1.0
 """k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+
+MISSED = 0.08
+"""Share of the mass above which draws that hardly came from q show the same: other modes have 0.1 and more there, heavy
+tails of Student's t with three degrees of freedom 0.06 at most."""
 
 
 @dataclass(frozen=True)
@@ -348,5 +352,6 @@ def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, bool, 
         half = by_path(q, pool, smoothed.weights, stein=gaussian)
         if half is not None and not (usable and weighted.typical_error <= half.typical_error):
             return True, False, half
-    missed = q.dim <= MANY and smoothed.khat > HOPELESS
+    foreign = float(softmax(pool.log_weights)[pool.share_of_q < UNLIKELY].sum())
+    missed = q.dim <= MANY and (smoothed.khat > HOPELESS or foreign > MISSED)
     return usable, missed, weighted
