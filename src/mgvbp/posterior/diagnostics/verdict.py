@@ -215,7 +215,9 @@ def advise(
         return _elsewhere(below) + unfinished
     trusted = judgement.verdicts.count("trust")
     fine = f" {trusted:,} of {dim:,} parameters can be used as they are." if trusted else ""
-    if judgement.unseen:
+    if judgement.elsewhere:
+        fine += " Draws further out, or those of the fit, have met mass that draws of it hardly meet."
+    elif judgement.unseen:
         fine += f" It may be {judgement.farthest:.2g} nats from the posterior: there is room for what no draw has met."
     if judgement.verdict == "correct":
         return "Use importance-corrected draws: posterior.resample(n)." + fine + judgement.doubt + unfinished
