@@ -7,19 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, expit, gammaln, log_expit, polygamma
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
-from sklearn.metrics import d2_tweedie_score  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
 from mgvbp.models import LOG_DISPERSION, NegativeBinomialRegression
-from mgvbp.sklearn.base import BayesianRegression
-from mgvbp.sklearn.poisson import checked_rates
+from mgvbp.sklearn.rates import RateRegression, checked_rates
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
 from mgvbp.transforms import Positive
 
 
-class BayesianNegativeBinomialRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+class BayesianNegativeBinomialRegressor(RateRegression):
     """Negative-binomial regression that averages its means over the posterior.
 
     ``y`` has the mean ``m = ȳ exp(w + xᵀb)``, with ȳ the mean of y, and the variance ``m + φ m²``. The prior of each
@@ -70,20 +67,12 @@ class BayesianNegativeBinomialRegressor(RegressorMixin, BayesianRegression):  # 
     True
     """
 
-    coef_: Array
-    coef_sd_: Array
-    intercept_: float
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features X (N, n_features) and counts or rates y (N,).
 
         A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
         """
-        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = checked_rates(response, len(design))
-        some = self.fit_intercept and response.any()
-        average = float(np.average(response, weights=weights)) if some else 1.0
-        self._offset = float(np.log(average))
+        (design, response, weights), average = self._checked_rates(X, y, sample_weight)
         columns = design.shape[1]
 
         def prior(v: float) -> Gaussian:
@@ -96,9 +85,7 @@ class BayesianNegativeBinomialRegressor(RegressorMixin, BayesianRegression):  # 
             self._columns(),
             {"dispersion": Positive()},
         )
-        self.coef_, intercept = self._split(posterior.mean[:-1])
-        self.coef_sd_ = self._slope_sd()
-        self.intercept_ = float(intercept + self._offset)
+        self._set_coefficients(posterior.mean[:-1])
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -117,15 +104,6 @@ class BayesianNegativeBinomialRegressor(RegressorMixin, BayesianRegression):  # 
         with np.errstate(over="ignore", divide="ignore"):
             log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))
             return mean, np.exp(0.5 * np.logaddexp(np.logaddexp(log_mean, log_extra), log_spread))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the share of the Poisson deviance that is explained, as for `BayesianPoissonRegressor`; 1 is best."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
 
 
 class DispersedRates(NegativeBinomialRegression):

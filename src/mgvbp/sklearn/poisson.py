@@ -7,18 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
-from sklearn.metrics import d2_tweedie_score  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
-from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
-from mgvbp.models import PoissonRegression, checked_response
-from mgvbp.sklearn.base import BayesianRegression
+from mgvbp.models import PoissonRegression
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, variances
+from mgvbp.sklearn.rates import RateRegression, checked_rates
 
 
-class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+class BayesianPoissonRegressor(RateRegression):
     """Poisson regression that averages its means over the posterior.
 
     ``y ~ Poisson(ȳ exp(w + xᵀb))`` with ȳ the mean of y. The prior of each coefficient, for features scaled to
@@ -69,28 +66,18 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
     (array([19.]), array([7.]))
     """
 
-    coef_: Array
-    coef_sd_: Array
-    intercept_: float
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features X (N, n_features) and counts or rates y (N,).
 
         A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
         """
-        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = checked_rates(response, len(design))
-        some = self.fit_intercept and response.any()
-        average = float(np.average(response, weights=weights)) if some else 1.0
-        self._offset = float(np.log(average))
+        (design, response, weights), average = self._checked_rates(X, y, sample_weight)
         posterior = self._fit_posterior(
             LogNormalRates(Rates(design, response, exposure=average), average, weights),
             lambda v: Gaussian(variance=v, dim=design.shape[1]),
             self._columns(),
         )
-        self.coef_, intercept = self._split(posterior.mean)
-        self.coef_sd_ = self._slope_sd()
-        self.intercept_ = float(intercept + self._offset)
+        self._set_coefficients(posterior.mean)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -105,29 +92,12 @@ class BayesianPoissonRegressor(RegressorMixin, BayesianRegression):  # type: ign
             log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))  # of the rate's variance
             return mean, np.exp(0.5 * np.logaddexp(log_mean, log_spread))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the share of the Poisson deviance that is explained; 1 is best."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
 
 class Rates(PoissonRegression):
     """`PoissonRegression` without the demand for whole numbers."""
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         return checked_rates(y, n)
-
-
-def checked_rates(y: ArrayLike, n: int) -> Array:
-    """``y`` as ``n`` numbers that are not negative."""
-    rates = checked_response(y, n)
-    if rates.min() < 0.0:
-        raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
-    return rates
 
 
 class LogNormalRates(ExpectedLikelihood):
