@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,35 @@ NOISE_FLOOR = 1e-4
 """Residuals below this share of y's standard deviation count as rounding, so that an exact fit has a posterior."""
 
 
-class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+class ScaledRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+    """A linear regression whose response is scaled too."""
+
+    coef_: Array
+    coef_sd_: Array
+    intercept_: float
+    _response: Scaling
+
+    def _set_coefficients(self, beta: Array) -> None:
+        """Coefficients in the units of X and y, from the posterior mean ``beta`` (k,) in those of the design."""
+        slopes, intercept = self._split(beta)
+        self.coef_ = slopes * self._response.scale
+        self.coef_sd_ = self._slope_sd() * self._response.scale
+        self.intercept_ = float(self._response.location + intercept * self._response.scale)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means (M,) of new responses; with ``return_std`` also their standard deviations, noise included."""
+        mean, variance = self._predictor(X)
+        predicted = self._response.location + self._response.scale * mean
+        if not return_std:
+            return predicted
+        return predicted, self._response.scale * np.sqrt(variance + self._noise())
+
+    @abstractmethod
+    def _noise(self) -> float:
+        """The expected variance of the errors, on the scale of the scaled response."""
+
+
+class BayesianLinearRegression(ScaledRegression):
     """Linear regression with a posterior of the coefficients and of the noise.
 
     ``y = w + xᵀb + σε``. The priors are on scaled data, features and y having mean 0 and standard deviation 1:
@@ -68,10 +97,6 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
     (array([206.,  68.]), array([55., 55.]))
     """
 
-    coef_: Array
-    coef_sd_: Array
-    intercept_: float
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features X (N, n_features) and responses y (N,).
 
@@ -87,21 +112,12 @@ class BayesianLinearRegression(RegressorMixin, BayesianRegression):  # type: ign
             self._columns(),
             {"sigma": Positive()},
         )
-        slopes, intercept = self._split(posterior.mean[:-1])
-        self.coef_ = slopes * self._response.scale
-        self.coef_sd_ = self._slope_sd() * self._response.scale
-        self.intercept_ = float(self._response.location + intercept * self._response.scale)
+        self._set_coefficients(posterior.mean[:-1])
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means (M,) of new responses; with ``return_std`` also their standard deviations, noise included."""
-        mean, variance = self._predictor(X)
-        predicted = self._response.location + self._response.scale * mean
-        if not return_std:
-            return predicted
+    def _noise(self) -> float:
         psi, std = self.posterior_.mean[-1], self.posterior_.std[-1]
-        noise = np.exp(2.0 * psi + 2.0 * std**2)  # E[σ²], log σ being normal
-        return predicted, self._response.scale * np.sqrt(variance + noise)
+        return float(np.exp(2.0 * psi + 2.0 * std**2))  # E[σ²], log σ being normal
 
 
 class NormalErrors(ExpectedLikelihood):

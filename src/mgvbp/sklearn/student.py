@@ -6,14 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import betaln, digamma, polygamma
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
 from mgvbp.models import LOG_NOISE_VARIANCE, LOG_TAIL, StudentRegression
-from mgvbp.sklearn.base import BayesianRegression, Scaling
+from mgvbp.sklearn.base import Scaling
 from mgvbp.sklearn.exact import Expectations
-from mgvbp.sklearn.linear import NOISE_FLOOR
+from mgvbp.sklearn.linear import NOISE_FLOOR, ScaledRegression
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
 from mgvbp.transforms import LowerBound, Positive
 
@@ -23,7 +22,7 @@ ROUNDS = 20
 """Of reweighted least squares, for the start."""
 
 
-class BayesianStudentTRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+class BayesianStudentTRegression(ScaledRegression):
     """Linear regression with Student-t errors: their scale and degrees of freedom are learned, too.
 
     ``y = w + xᵀb + σε``, ε of ν > 2 degrees of freedom. The priors are on scaled data, features having mean 0 and
@@ -74,10 +73,6 @@ class BayesianStudentTRegression(RegressorMixin, BayesianRegression):  # type: i
     array([3.])
     """
 
-    coef_: Array
-    coef_sd_: Array
-    intercept_: float
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features X (N, n_features) and responses y (N,).
 
@@ -98,24 +93,17 @@ class BayesianStudentTRegression(RegressorMixin, BayesianRegression):  # type: i
             self._columns(),
             {"sigma": Positive(), "nu": LowerBound(2.0)},
         )
-        slopes, intercept = self._split(posterior.mean[:-2])
-        self.coef_ = slopes * self._response.scale
-        self.coef_sd_ = self._slope_sd() * self._response.scale
-        self.intercept_ = float(self._response.location + intercept * self._response.scale)
+        self._set_coefficients(posterior.mean[:-2])
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means (M,) of new responses; with ``return_std`` also their standard deviations, noise included."""
-        mean, variance = self._predictor(X)
-        predicted = self._response.location + self._response.scale * mean
-        if not return_std:
-            return predicted
+    def _noise(self) -> float:
         q, shared = self.posterior_, range(self.posterior_.dim - 2, self.posterior_.dim)
         psi, tau = q.mean[-2:]
         (v, c), (_, u) = q.covariance_of(shared)
         # E[σ² ν/(ν − 2)] = E[exp(2ψ)] + 2 E[exp(2ψ − τ)], τ = log(ν − 2)
-        noise = np.exp(2.0 * psi + 2.0 * v) + 2.0 * np.exp(2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u)
-        return predicted, self._response.scale * np.sqrt(variance + noise)
+        return float(
+            np.exp(2.0 * psi + 2.0 * v) + 2.0 * np.exp(2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u)
+        )
 
 
 def robust_scaling(y: Array, weights: Array, *, centre: bool) -> Scaling:
