@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "sphinx_design",
     "docstrings",
     "formulas",
     "pages",
@@ -27,7 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext"]
 
 # guides are Markdown; their headings can be linked to, as GitHub does it
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_url_schemes = ["http", "https"]
 

@@ -1,4 +1,4 @@
-"""What the README names is there after ``import mgvbp`` alone."""
+"""What the README and the landing page name is there after ``import mgvbp`` alone."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ import pytest
 
 import mgvbp
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGES = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
 RESOLVE = """
 import functools, sys, mgvbp
 for name in sys.argv[1:]:
@@ -24,7 +25,7 @@ for name in sys.argv[1:]:
 
 def test_every_dotted_name_resolves():
     """In a process of its own: a test that imports a subpackage would hide that ``import mgvbp`` does not."""
-    names = set(re.findall(r"\bmgvbp(?:\.[A-Za-z_]\w*)+", README))
+    names = set(re.findall(r"\bmgvbp(?:\.[A-Za-z_]\w*)+", PAGES))
     assert {"mgvbp.fit", "mgvbp.networks.dense", "mgvbp.volatility.GJR"} <= names
     command = [sys.executable, "-c", RESOLVE, *sorted(names)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""

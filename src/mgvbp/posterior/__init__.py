@@ -10,6 +10,7 @@ from mgvbp.posterior.diagnostics import Diagnosis
 from mgvbp.posterior.loading import load
 from mgvbp.posterior.marginal import Marginal
 from mgvbp.posterior.posterior import Posterior
+from mgvbp.posterior.summary import digits as digits
 from mgvbp.posterior.summary import table_rows as table_rows
 from mgvbp.posterior.trace import TRACE_DTYPES as TRACE_DTYPES
 from mgvbp.posterior.trace import Trace

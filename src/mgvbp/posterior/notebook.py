@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from mgvbp.core.linalg import Array
-from mgvbp.posterior.summary import UNCONSTRAINED, heading, table_quantiles, table_rows
+from mgvbp.posterior.summary import UNCONSTRAINED, digits, heading, table_quantiles, table_rows
 
 if TYPE_CHECKING:
     from mgvbp.posterior.posterior import Posterior
@@ -50,7 +50,7 @@ def table_html(posterior: Posterior) -> str:
     rows = list(table_rows(posterior).items())
     pictures = list(drawn(posterior, [label for label, _ in rows]))
     lines = [
-        _line([escape(label), *(f"{x:.5g}" for x in row), picture], "td")
+        _line([escape(label), *digits(row), picture], "td")
         for (label, row), picture in zip(rows, pictures, strict=True)
     ]
     if len(lines) > MOST_ROWS:

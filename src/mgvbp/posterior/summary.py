@@ -102,7 +102,7 @@ def summarise(posterior: Posterior, scale: str) -> str:
     if more:
         rows[half:-half] = []
     width = max(12, 2 + max(len(label) for label, _ in rows))
-    table = [label.ljust(width) + "".join(f"{x:>12.5g}" for x in row) for label, row in rows]
+    table = [label.ljust(width) + "".join(f"{x:>12}" for x in digits(row)) for label, row in rows]
     if more:
         table.insert(half, f"... {more:,} more ...")
     columns = f"{'parameter':<{width}}" + "".join(f"{column:>12}" for column in COLUMNS)
@@ -148,6 +148,24 @@ def checked(posterior: Posterior) -> list[str]:
     """What tried to refute the certificate, in a line; a check that failed is the reason why the run ended."""
     names = ", ".join(check.name for check in posterior.checks if check.passed)
     return [f"tried to refute it: {names} (posterior.checks)"] if names else []
+
+
+def digits(row: Array) -> list[str]:
+    """The numbers of a row of the table as texts, with the decimals that show three digits of its standard deviation.
+
+    Beyond seven decimals, or seven digits before the point, they have five digits and, where needed, an exponent.
+
+    Examples
+    --------
+    >>> digits(np.array([1.23456, 0.0512, 1.1342, 1.3349]))
+    ['1.2346', '0.0512', '1.1342', '1.3349']
+    >>> digits(np.array([51234.5, 812.6, 49641.8, 52827.2]))
+    ['51234', '813', '49642', '52827']
+    """
+    decimals = 2 - np.floor(np.log10(row[1])) if row[1] > 0.0 and np.isfinite(row).all() else np.inf
+    if decimals > 7 or np.abs(row).max() >= 1e7:
+        return [f"{x:.5g}" for x in row]
+    return [f"{x:z.{max(0, int(decimals))}f}" for x in row]
 
 
 def table_rows(posterior: Posterior) -> dict[str, Array]:

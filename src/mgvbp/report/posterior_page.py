@@ -13,7 +13,7 @@ from mgvbp import plots
 from mgvbp.core import Array, as_path, positive_integer
 from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
 from mgvbp.plots import LARGEST_MATRIX
-from mgvbp.posterior import Posterior, table_rows
+from mgvbp.posterior import Posterior, digits, table_rows
 from mgvbp.report.page import Html, code_block, html_page, paragraph, picture, section, table
 from mgvbp.run import read_checkpoint
 
@@ -166,7 +166,7 @@ def _incidents(posterior: Posterior) -> list[str]:
 
 
 def _numbers(posterior: Posterior, rows: dict[str, Array]) -> list[Html]:
-    lines = [[label, *(f"{x:.5g}" for x in row)] for label, row in rows.items()]
+    lines = [[label, *digits(row)] for label, row in rows.items()]
     if len(lines) > MOST_ROWS:
         half = MOST_ROWS // 2
         lines[half:-half] = [[f"… {len(lines) - 2 * half:,} more …", "", "", "", ""]]

@@ -1,6 +1,6 @@
-"""The picture of the README: gap to the exact optimum against queries, on the Labour data.
+"""The picture of docs/auto.md: gap to the exact optimum against queries, on the Labour data.
 
-Run:  python docs/readme_figure.py   (needs mgvbp[experiments,plots]; writes docs/labour.png)
+Run:  python docs/labour_figure.py   (needs mgvbp[experiments,plots]; writes docs/labour.png)
 """
 
 from __future__ import annotations
