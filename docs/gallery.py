@@ -1,14 +1,16 @@
-"""The pictures of docs/plots.md, one a function of mgvbp.plots, on real data.
+"""The pictures of docs/plots.md and docs/gallery.md, most of them by a function of mgvbp.plots, on real data.
 
-Run:  python docs/gallery.py   (needs mgvbp[experiments,volatility]; writes docs/gallery/*.png)
+Run:  python docs/gallery.py [names ...]   (needs mgvbp[experiments,statsmodels,volatility]; writes docs/gallery/*.png)
 """
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import scipy.stats
 
@@ -21,6 +23,9 @@ from mgvbp.paper.labour import INITIAL_VARIANCE, METHODS, NUM_DRAWS, PRIOR_VARIA
 from mgvbp.paper.target import sample
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility import GARCH, default_returns
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
 
 FOLDER = Path(__file__).with_name("gallery")
 OPTIMUM = -356.6384849  # Labour, full family, by quadrature: src/mgvbp/paper/reference/labour.json
@@ -90,7 +95,61 @@ def reliability() -> Any:
     return plots.reliability(prediction, data.y_test.astype(int), bins=8)
 
 
+def banana(theta: Any) -> Any:
+    """A density whose ridge is a parabola."""
+    return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
+
+
+def bent() -> Any:
+    """Its mixture of Gaussians over exact draws."""
+    posterior = mgvbp.fit(banana, dim=2, family="mixture", labels=["x", "y"])
+    return plots.corner(posterior, draws=posterior.mcmc())
+
+
+def search() -> Any:
+    """The way of `auto` in two dimensions: its draws, darker the later, and the Gaussians that it went through."""
+    draws: list[Any] = []
+    steps: list[Any] = []
+
+    def counted(theta: Any) -> Any:
+        draws.append(theta.copy())
+        return banana(theta)
+
+    mgvbp.fit(counted, dim=2, initial_mean=[-3.0, 4.0], initial_variance=0.1, callback=steps.append)
+    axes = plt.subplots(figsize=(6.0, 4.5), layout="constrained")[1]
+    x, y = np.linspace(-5.0, 4.0, 300), np.linspace(-2.5, 9.0, 300)
+    mesh = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    axes.contourf(
+        x, y, np.exp(banana(mesh)).reshape(300, 300), [0.01, 0.1, 0.5, 1.01], cmap="Blues", alpha=0.5
+    )
+    order = np.repeat(np.arange(len(draws)), [len(batch) for batch in draws])
+    axes.scatter(*np.concatenate(draws).T, c=order, cmap="copper_r", s=7, lw=0)
+    circle = np.linspace(0.0, 2.0 * np.pi, 100)
+    for number, step in enumerate(steps):
+        q = step.gaussian
+        ring = q.mean + q.family.from_frame(q.factor, np.stack([np.cos(circle), np.sin(circle)], axis=1))
+        last = number == len(steps) - 1
+        axes.plot(*ring.T, color="black", lw=2.0 if last else 0.4, alpha=1.0 if last else 0.5)
+    axes.set(xlim=(-5, 4), ylim=(-2.5, 9), title=f"{len(order)} evaluations, {len(steps)} Gaussians")
+    return axes
+
+
+def nile() -> Any:
+    """A forecast of the flow of the Nile with the uncertainty of its two variances."""
+    import statsmodels.api as sm
+
+    flow = sm.datasets.nile.load_pandas().data.set_index("year")["volume"]
+    model = sm.tsa.UnobservedComponents(np.asarray(flow), "llevel")
+    axes = plots.predictive(mgvbp.fit(mgvbp.from_statsmodels(model)).forecast(20))
+    axes.plot(np.arange(-len(flow), 0) + axes.lines[0].get_xdata()[0], flow, color="0.4", lw=1.0)
+    axes.set_title("The flow of the Nile, and 20 years more", loc="left")
+    return axes
+
+
 PICTURES = {
+    "search": search,
+    "nile": nile,
+    "banana": bent,
     "lower_bound": lambda: plots.lower_bound(
         {"log-likelihood": named("MGVBP", "loglik", 0), "h": named("MGVBP", "h", 0)}
     ),
@@ -112,8 +171,8 @@ PICTURES = {
 def main() -> None:
     """Run the fits and draw."""
     FOLDER.mkdir(exist_ok=True)
-    for name, draw in PICTURES.items():
-        np.ravel(draw())[0].figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    for name in sys.argv[1:] or PICTURES:
+        np.ravel(PICTURES[name]())[0].figure.savefig(FOLDER / f"{name}.png", dpi=110)
 
 
 if __name__ == "__main__":
