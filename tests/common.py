@@ -163,3 +163,17 @@ def assert_is_the_optimum(posterior, exact_bound, optimum, sd):
     assert abs(posterior.lower_bound - optimum.bound) < 0.01
     assert np.abs((posterior.mean - optimum.mean) / sd).max() < 0.05
     np.testing.assert_allclose(posterior.std**2, optimum.variance, rtol=0.03)
+
+
+def write_fi2010(data, directory, fold=7):
+    """Books as the two text files of a fold of FI-2010, as MATLAB's ``save -ascii`` writes them."""
+    paths = tuple(directory / f"{part}_Dst_NoAuction_ZScore_CF_{fold}.txt" for part in ("Train", "Test"))
+    for path, books in zip(paths, (data.train, data.test), strict=True):
+        write_books(path, books.features, books.labels)
+    return paths
+
+
+def write_books(path, features, labels):
+    with path.open("wb") as file:
+        for table in (features.T, np.zeros((104, len(features)), np.float32), labels.T + 1):
+            np.savetxt(file, table, "%16.7e", delimiter="", newline="\r\n")

@@ -17,14 +17,13 @@ from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixt
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
 from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
-from mgvbp.run import Asynchronous, FamilyComparison, compare_families, fit, resume
+from mgvbp.run import FamilyComparison, compare_families, fit, resume
 
 __all__ = [
     "MGVB",
     "MGVBP",
     "QBVI",
     "VOGN",
-    "Asynchronous",
     "Auto",
     "BlockDiagonal",
     "Diagnosis",

@@ -37,7 +37,7 @@ def test_it_is_on_the_disk_before_it_has_the_name(path, monkeypatch):
     assert events == ["file", "name", "folder"]
     monkeypatch.setattr(storage.os, "open", no_folders)
     storage.write_archive(path, "thing", {}, {"x": np.ones(3)})
-    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [1.0, 1.0, 1.0]
+    assert storage.read_archive(path, "thing")[1]["x"].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_two_writers_of_one_file(path, monkeypatch):
@@ -47,18 +47,18 @@ def test_two_writers_of_one_file(path, monkeypatch):
     def meanwhile(descriptor):
         monkeypatch.setattr(storage.os, "fsync", fsync)
         storage.write_archive(path, "thing", {}, {"x": np.arange(1000.0)}, compressed=False)
-        assert len(storage.read_archive(path, "thing", ["x"])[1]["x"]) == 1000
+        assert len(storage.read_archive(path, "thing")[1]["x"]) == 1000
 
     monkeypatch.setattr(storage.os, "fsync", meanwhile)
     storage.write_archive(path, "thing", {}, {"x": np.zeros(3)})
-    assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
+    assert storage.read_archive(path, "thing")[1]["x"].tolist() == [0.0, 0.0, 0.0]
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_a_list_is_written_end_to_end(path):
     parts = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(9.0).reshape(3, 3))]
     storage.write_archive(path, "thing", {}, {"x": parts}, compressed=False)
-    found = storage.read_archive(path, "thing", ["x"])[1]["x"]
+    found = storage.read_archive(path, "thing")[1]["x"]
     np.testing.assert_array_equal(found, np.concatenate(parts), strict=True)
 
 
@@ -85,6 +85,30 @@ def test_a_new_file_replaces_none(path, monkeypatch):
         storage.write_archive(path, "thing", {}, {"x": np.zeros(3)}, new=True)
         with pytest.raises(FileExistsError):
             storage.write_archive(path, "thing", {}, {"x": np.ones(3)}, new=True)
-        assert storage.read_archive(path, "thing", ["x"])[1]["x"].tolist() == [0.0, 0.0, 0.0]
+        assert storage.read_archive(path, "thing")[1]["x"].tolist() == [0.0, 0.0, 0.0]
         assert [p.name for p in path.parent.iterdir()] == [path.name]
         path.unlink()
+
+
+def test_the_checksum_covers_the_header_and_the_arrays(path):
+    """Also their names, kinds and shapes; arrays of any order in memory have the same."""
+    arrays = {"x": np.arange(6.0).reshape(2, 3), "y": np.asfortranarray(np.arange(6).reshape(3, 2))}
+    storage.write_archive(path, "thing", {"a": [1, 0.1, None, np.inf]}, arrays)
+    header, found = storage.read_archive(path, "thing")
+    assert header["a"] == [1, 0.1, None, np.inf]
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array, strict=True)
+    with np.load(path) as archive:
+        parts = dict(archive)
+    text = parts["header"].tobytes()
+    for change in (
+        {"x": parts["x"].reshape(3, 2)},
+        {"x": parts["x"].astype(np.float32)},
+        {"x": parts["y"], "y": parts["x"]},
+        {"z": np.zeros(1)},
+        {"header": np.frombuffer(text.replace(b"0.1", b"0.2"), np.uint8)},
+        {"header": np.frombuffer(text.replace(b"digest", b"d"), np.uint8)},
+    ):
+        np.savez(path, **(parts | change))
+        with pytest.raises(FileFormatError, match="damaged"):
+            storage.read_archive(path, "thing")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from common import case
+from common import case, write_books, write_fi2010
 from mgvbp import DataUnavailableError, FileFormatError, InvalidInputError, InvalidTypeError
-from mgvbp.datasets import LOB, find_joins, load_fi2010, simulate_lob, write_fi2010
+from mgvbp.datasets import LOB, find_joins, load_fi2010, simulate_lob
 from mgvbp.datasets.files import VARIABLE
 from mgvbp.datasets.lob import Windows, market, text
 from mgvbp.datasets.lob.books import ASK, ASK_VOLUME, BID, BID_VOLUME, HORIZONS
@@ -593,7 +593,7 @@ def test_text_is_read_once(written, compact, readings):
 def test_a_stale_copy_is_made_anew(small, written, readings):
     load_fi2010(written)
     changed = simulate_lob(600, stocks=3, days=4, rng=6)
-    text.write_text(text_file(written), changed.train.features, changed.train.labels)
+    write_books(text_file(written), changed.train.features, changed.train.labels)
     data = load_fi2010(written)
     assert readings == [TRAIN, TEST, TRAIN]
     assert_array_equal(data.train.labels, changed.train.labels)

@@ -12,6 +12,7 @@ pytest.importorskip("blackjax", reason="networks need their extra: pip install '
 from test_paper_tables import of_lob
 
 import mgvbp
+from common import write_fi2010
 from mgvbp import cli, datasets
 from mgvbp.baselines import Chains
 from mgvbp.paper import engine, lob
@@ -184,7 +185,7 @@ def files(tmp_path, monkeypatch):
     monkeypatch.setenv("MGVBP_DATA", str(tmp_path / "cache"))
     (tmp_path / "books").mkdir()
     data = datasets.simulate_lob(2000, rng=3)
-    datasets.write_fi2010(data, tmp_path / "books")
+    write_fi2010(data, tmp_path / "books")
     return tmp_path / "books", data
 
 

@@ -9,14 +9,7 @@ from mgvbp.errors import MissingDependencyError
 
 
 def require(module: str, extra: str) -> Any:
-    """Import a module of an optional package; if it is missing, raise an error that has the install command.
-
-    Parameters
-    ----------
-    module : str
-    extra : str
-        The extra of mgvbp that installs the package.
-    """
+    """Import a module of an optional package; without it, raise an error that names the ``extra`` that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError:

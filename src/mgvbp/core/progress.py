@@ -10,43 +10,43 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+
+from mgvbp.core.checks import true_or_false
 
 INTERVAL = 0.1
 """Seconds between two updates of a line in a notebook: what a reader can follow, and no load for the page."""
 
 
 @contextmanager
-def progress(
-    name: str, total: int | None, columns: Callable[[Any], tuple[Any, ...]], line: str, **fields: Any
-) -> Iterator[Callable[..., None]]:
-    """Yield a function of ``completed`` and the other ``fields`` that shows them.
+def progress(enabled: bool, name: str, total: int | None, line: str) -> Iterator[Callable[..., None]]:
+    """Yield a function of what is ``done`` and of further numbers, which shows them if that is ``enabled``.
 
     Parameters
     ----------
     name : str
         What goes on, in a word.
     total : int or None
-        The last value of ``completed``, if it is known.
-    columns : callable
-        The columns of the bar, made of the module ``rich.progress``.
+        The last value of ``done``, if it is known.
     line : str
-        A format of ``completed`` and the other fields: the line in a notebook.
-    **fields
-        Their values at the beginning.
+        What is counted, and a format of the further numbers.
     """
-    import rich.progress
+    if not true_or_false(enabled, "progress"):
+        yield lambda done, *numbers: None
+        return
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if console.is_jupyter:
         with updated_line() as show:
             of = "" if total is None else f" of {total:,}"
-            yield lambda **values: show(f"{name}: {values['completed']:,}{of} {line.format(**values)}")
+            yield lambda done, *numbers: show(f"{name}: {done:,}{of} {line.format(*numbers)}")
         return
-    with rich.progress.Progress(*columns(rich.progress), console=console) as bar:
-        task = bar.add_task(name, total=total, **fields)
-        yield lambda **values: bar.update(task, **values)
+    text, line_column = TextColumn("{task.description}"), TextColumn("{task.fields[line]}")
+    columns = text, BarColumn(), MofNCompleteColumn(), line_column, TimeRemainingColumn()
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(name, total=total, line="")
+        yield lambda done, *numbers: bar.update(task, completed=done, line=line.format(*numbers))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ Dataset('synthetic-har': 1680 rows to train, 421 to test; target 't', features '
 
 from mgvbp.datasets.catalogue import CATALOGUE, Entry, fetch, find, load, where
 from mgvbp.datasets.files import cache_directory
-from mgvbp.datasets.lob import LOB, find_joins, load_fi2010, simulate_lob, write_fi2010
+from mgvbp.datasets.lob import LOB, find_joins, load_fi2010, simulate_lob
 from mgvbp.datasets.paper import Classification, Dataset, labour
 
 __all__ = [
@@ -32,5 +32,4 @@ __all__ = [
     "load_fi2010",
     "simulate_lob",
     "where",
-    "write_fi2010",
 ]

@@ -59,13 +59,7 @@ def cached(file: File) -> Path | None:
 
 
 def fetch_file(file: File, progress: Progress | None = None) -> Path:
-    """The file, downloaded if it is nowhere yet; its checksum is right.
-
-    Raises
-    ------
-    DataUnavailableError
-        It cannot be had, or what is there is another file.
-    """
+    """The file, downloaded if it is nowhere yet; its checksum is right."""
     path = given(file)
     if path is not None:
         if hashlib.sha256(path.read_bytes()).hexdigest() != file.sha256:

@@ -51,13 +51,8 @@ def standardised_prior(
 ) -> Gaussian:
     """The prior ``Tβ ~ N(location e_0, scale² 6.25)``, e_0 being the intercept, and of ``others`` that follow β in θ.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-    location, scale : float
-        Of the response, on the scale of the linear predictor.
-    others : tuple of (mean, variance)
-        Of the further entries of θ.
+    ``location`` and ``scale`` are those of the response, on the scale of the linear predictor. Each of the ``others``
+    is a mean and a variance.
     """
     T, intercept = standardisation(X)
     mean, k = np.zeros(len(T) + len(others)), len(T)

@@ -21,46 +21,32 @@ DERIVATIVES = 2**20
 
 @dataclass(frozen=True)
 class Library:
-    """An array library with derivatives.
-
-    Attributes
-    ----------
-    xp : module
-        Its functions of arrays.
-    vmap : callable
-        (function, axes) -> ``function`` mapped over these axes of its arguments.
-    value_and_grad : callable
-        function -> its value and its gradient by the first argument.
-    compiled : callable
-        function -> the same with NumPy arrays as arguments and results.
-    """
+    """An array library with derivatives."""
 
     xp: Any
+    """The module with its functions of arrays."""
     vmap: Function
+    """(function, axes) -> ``function`` mapped over these axes of its arguments."""
     value_and_grad: Function
+    """function -> its value and its gradient by the first argument."""
     compiled: Function
+    """function -> the same with NumPy arrays as arguments and results."""
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """Functions of draws (S, d) and rows; the last argument of the sums, (n,), says which of the rows count.
-
-    Attributes
-    ----------
-    outputs : callable
-        (theta, X) -> (S, n, K).
-    pointwise : callable
-        (theta, X, y) -> (S, n).
-    values, gradients, squares : callable
-        (theta, X, y, present) -> a tuple of sums over the rows, in float64: of the log densities (S,); also of their
-        gradients (S, d); also of the squares of each row's gradient (S, d).
-    """
+    """Functions of draws (S, d) and rows; the last argument of the sums, (n,), says which of the rows count."""
 
     outputs: Function
+    """(theta, X) -> (S, n, K)."""
     pointwise: Function
+    """(theta, X, y) -> (S, n)."""
     values: Function
+    """(theta, X, y, present) -> the sum of the log densities over the rows, (S,), in float64."""
     gradients: Function
+    """The same, and the sum of the gradients, (S, d)."""
     squares: Function
+    """The same, and the sum of the squares of each row's gradient, (S, d)."""
 
 
 def kernels(library: Library, outputs: Function, log_densities: Function) -> Kernels:
@@ -100,11 +86,10 @@ def kernels(library: Library, outputs: Function, log_densities: Function) -> Ker
 
 
 def blocks(number: int, most: int) -> Iterator[tuple[slice, int]]:
-    """Cover ``number`` rows by blocks of one size; each as the rows it has and the size it is to be filled up to.
+    """Cover ``number`` rows by blocks of one size, at most ``most``; each as its rows and the size to fill up to.
 
-    There are as few blocks as ``most`` rows in each of them allow, and their size is rounded up to the next of 1, ...,
-    8, 10, 12, 14, 16, 20, ..., four to a doubling. So data of any size have blocks of one of very few sizes, and less
-    than a quarter of the work is wasted.
+    The size is one of 1, ..., 8, 10, 12, 14, 16, 20, ..., four to a doubling: data of any size have blocks of very few
+    sizes, and less than a quarter of the work is wasted.
 
     Examples
     --------

@@ -24,25 +24,19 @@ if TYPE_CHECKING:
 class Scores:
     """How good class probabilities were.
 
-    Attributes
-    ----------
-    accuracy : float
-        The share of rows whose likeliest class was the true one.
-    precision, recall, f1 : float
-        Macro averages: means over the classes that occur or were predicted, 0 for a class where it is 0/0, as
-        scikit-learn has them with ``zero_division=0``.
-    log_predictive_density : float
-        The mean over the rows of the log probability of the true class.
-    ece : float
-        Expected calibration error with ten bins; see `Reliability`.
+    Precision, recall and F1 are macro averages: means over the classes that occur or were predicted, 0 for a class
+    where it is 0/0, as scikit-learn has them with ``zero_division=0``.
     """
 
     accuracy: float
+    """The share of rows whose likeliest class was the true one."""
     precision: float
     recall: float
     f1: float
     log_predictive_density: float
+    """The mean over the rows of the log probability of the true class."""
     ece: float
+    """Expected calibration error with ten bins; see `Reliability`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,18 +186,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class NormalScores:
-    """How far predictions were off.
-
-    Attributes
-    ----------
-    rmse : float
-        The root of the mean squared error of the predictive mean.
-    log_predictive_density : float
-        The mean over the rows of ``log mean_s p(y | x, θ_s)``.
-    """
+    """How far predictions were off."""
 
     rmse: float
+    """The root of the mean squared error of the predictive mean."""
     log_predictive_density: float
+    """The mean over the rows of ``log mean_s p(y | x, θ_s)``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,26 +52,8 @@ def reproduce(
 ) -> int:
     """Run experiments one after the other; returns 0, or 1 if an experiment had to be left out.
 
-    Parameters
-    ----------
-    names : list of str
-        Names of `EXPERIMENTS`.
-    quick : bool
-        Run a small part, which takes seconds, and for lob about a minute.
-    seed : int
-    jobs : int
-        The number of processes; −1 for one on each core.
-    directory : Path
-        The report is written there. Finished cells are kept there, so that an interrupted run can go on.
-    command : str
-        The command line, for the report.
-    data : Path, optional
-        The directory with the files for the experiment `ON_FILES`.
-
-    Raises
-    ------
-    MissingDependencyError
-        A package of `NEEDED` is not installed; nothing was run.
+    The report is written to ``directory``, where finished cells are kept, so that an interrupted run can go on.
+    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`.
     """
     if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise MissingDependencyError(

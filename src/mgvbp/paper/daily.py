@@ -41,18 +41,12 @@ JUDGED = (
 
 
 class Daily(Target):
-    """A model of daily data.
-
-    Attributes
-    ----------
-    optimum : float
-        The largest lower bound that the family has.
-    optimiser : str
-        How `estimate` finds its point.
-    """
+    """A model of daily data."""
 
     optimum: float
+    """The largest lower bound that the family has."""
     optimiser: str
+    """How `estimate` finds its point."""
 
     @abstractmethod
     def report(self, theta: Array) -> dict[str, Array]:

@@ -25,13 +25,7 @@ from mgvbp.paper.spec import Experiment, Outcome
 class Store:
     """A directory with one JSON file for each finished cell.
 
-    Parameters
-    ----------
-    directory : Path
-    experiment : str
-    seed : int
-    quick : bool
-        Quick runs are kept apart, as their cells may have the same names with smaller settings.
+    Quick runs are kept apart, as their cells may have the same names with smaller settings.
     """
 
     def __init__(self, directory: Path, experiment: str, seed: int, quick: bool) -> None:

@@ -21,23 +21,14 @@ CONVERGED = 0.02
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave, in a form that JSON can hold.
-
-    Attributes
-    ----------
-    values : dict of str to float
-        The numbers for the tables, by column.
-    curves : dict of str to list of float
-        What the figures draw: traces, grids, draws.
-    settings : dict
-        All that the run depended on except the seed.
-    n_evaluations : int
-        The number of log-likelihood evaluations.
-    """
+    """What one run gave, in a form that JSON can hold."""
 
     values: dict[str, float]
+    """The numbers for the tables, by column."""
     curves: dict[str, list[float]] = field(default_factory=dict)
+    """What the figures draw: traces, grids, draws."""
     settings: dict[str, Any] = field(default_factory=dict)
+    """All that the run depended on except the seed."""
     n_evaluations: int = 0
 
     def under(self, prefix: str) -> dict[str, float]:
@@ -54,46 +45,31 @@ other processes can call it."""
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: our numbers, the paper's and those of the exact optimum, each by column.
-
-    Attributes
-    ----------
-    reason : str
-        Why our numbers may differ from the paper's; it is shown if they do.
-    """
+    """A row of a table: our numbers, the paper's and those of the exact optimum, each by column."""
 
     name: str
     ours: Values
     paper: Values = field(default_factory=dict)
     exact: Values = field(default_factory=dict)
     reason: str = ""
+    """Why our numbers may differ from the paper's; it is shown if they do."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper.
-
-    Attributes
-    ----------
-    label : str
-        Its label in the paper, or a name of ours if the paper has no such table.
-    columns : dict of str to float
-        The tolerance of each column: how far our number may be from the paper's and still count as reproduced. It
-        covers the rounding and the Monte Carlo error of both.
-    bound : str
-        The column of the lower bound, if there is one. Where numbers differ it tells which run was better.
-    errors : dict of str to dict of str to float
-        By row and column, tolerances of a row's own, which come before those of ``columns``.
-    """
+    """A table of the paper, or one of ours beside it."""
 
     label: str
     title: str
     columns: Mapping[str, float]
+    """How far our number may be from the paper's and still count as reproduced: rounding and Monte Carlo error."""
     rows: list[Row]
     decimals: int = 3
     bound: str = ""
+    """The column of the lower bound, if there is one. Where numbers differ it tells which run was better."""
     note: str = ""
     errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By row and column, tolerances of a row's own, which come before those of ``columns``."""
 
     def verdict(self, row: Row) -> str:
         """Whether a row reproduces the paper; if not, where it differs and why. Empty without anything to compare."""
@@ -124,15 +100,8 @@ def rows_of(
 ) -> list[Row]:
     """A row for each cell that has run.
 
-    Parameters
-    ----------
-    outcomes : dict of str to Outcome
-    cells : list of str, or dict of str to str
-        The cells by the names of their rows; a list if these have the same names.
-    paper, exact, reasons : dict
-        By row, as `Row` has them.
-    prefix : str
-        The columns' names are those of the outcome's values without this beginning; other values are left out.
+    ``cells`` are those of the rows by name, or a list if cells and rows have the same names. ``paper``, ``exact`` and
+    ``reasons`` are by row. Of an outcome the values are taken whose names begin with ``prefix``, which is cut off.
     """
     named = cells if isinstance(cells, Mapping) else {cell: cell for cell in cells}
     return [
@@ -144,26 +113,17 @@ def rows_of(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A part of the paper: what is run, and what is shown of it.
-
-    Attributes
-    ----------
-    name : str
-    cells : callable
-        Takes whether the run is to be quick, and returns the cells to run; if it is, a small part of them.
-    make_tables : callable
-        Takes the outcomes of those cells that have run, and returns tables, from which the rows of others are missing.
-    make_figures : callable
-        Takes the same, and returns figures by name; None for one whose cells have not run.
-    data : tuple of str
-        The data sets it needs, by their names in `mgvbp.datasets`.
-    """
+    """A part of the paper: what is run, and what is shown of it."""
 
     name: str
     cells: Callable[[bool], Cells]
+    """Takes whether the run is to be quick, and returns the cells to run: all, or a small part of them."""
     make_tables: Callable[[Outcomes], Iterable[Table]]
+    """Takes the outcomes of the cells that have run; rows of other cells are missing from its tables."""
     make_figures: Callable[[Outcomes], Mapping[str, Figure | None]] = lambda outcomes: {}
+    """Takes the same; None for a figure whose cells have not run."""
     data: tuple[str, ...] = ()
+    """The data sets it needs, by their names in `mgvbp.datasets`."""
 
     def tables(self, outcomes: Outcomes) -> list[Table]:
         """The tables that have rows."""

@@ -74,26 +74,17 @@ class Posed(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A table.
-
-    Attributes
-    ----------
-    pose : callable
-        Returns the problem.
-    tolerances : dict of str to tuple
-        By column, how far our number may be from the paper's: for the mean, and for the standard deviation × 100.
-    methods : dict of str to dict or None
-        The settings of each method; None is `auto`.
-    options : dict
-        The options of ``mgvbp.fit`` for all methods but `auto`.
-    """
+    """A table."""
 
     label: str
     title: str
     pose: Callable[[], Posed]
     tolerances: Mapping[str, tuple[float, float]]
+    """By column, how far our number may be from the paper's: for the mean, and for the standard deviation × 100."""
     methods: Mapping[str, dict[str, Any] | None]
+    """The settings of each method; None is `auto`."""
     options: Mapping[str, Any]
+    """The options of ``mgvbp.fit`` for all methods but `auto`."""
     reason: str
     note: str
 

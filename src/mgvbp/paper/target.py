@@ -21,17 +21,10 @@ Seen = TypeVar("Seen")
 
 
 class Target(ABC):
-    """A posterior, the family of Gaussians that is to approximate it, and what the tables show of the results.
-
-    Attributes
-    ----------
-    likelihood : callable
-        The log-likelihood of the rows to train, (S, d) -> (S,).
-    prior : Gaussian
-    family : str or BlockDiagonal
-    """
+    """A posterior, the family of Gaussians that is to approximate it, and what the tables show of the results."""
 
     likelihood: Callable[[Array], Array]
+    """The log-likelihood of the rows to train, (S, d) -> (S,)."""
     prior: mgvbp.Gaussian
     family: str | mgvbp.BlockDiagonal = "full"
 
@@ -114,17 +107,8 @@ def sample(
 ) -> Chains:
     """Draw from a posterior with emcee's affine-invariant ensemble, which needs no gradient and no tuning.
 
-    Parameters
-    ----------
-    log_density : callable
-        (S, d) -> (S,), up to a constant.
-    around : Gaussian
-        The walkers start at draws from it.
-    seed : int
-    steps : int
-        The steps of each walker. The first fifth of them is dropped.
-    walkers : int
-        At least twice the dimension. To the diagnostics each walker is a chain.
+    The walkers, at least twice the dimension, start at draws from ``around``; to the diagnostics each is a chain. The
+    first fifth of their steps is dropped.
     """
     from emcee import EnsembleSampler
 
@@ -136,20 +120,9 @@ def sample(
 
 
 class Path(Generic[Seen]):
-    """A callback of ``mgvbp.fit`` that looks at the first iteration and at every ``every``-th after it.
+    """A callback of ``mgvbp.fit`` that looks at iterations 1, 1 + every, 1 + 2 every and so on.
 
-    Parameters
-    ----------
-    look : callable
-        Takes an iteration; what it returns is kept.
-    every : int
-
-    Attributes
-    ----------
-    iterations : list of float
-        The iterations that were looked at: 1, 1 + every, 1 + 2 every and so on.
-    seen : list
-        What ``look`` returned at each of them.
+    ``iterations`` are those that were looked at, and ``seen`` has what ``look`` returned at each of them.
     """
 
     def __init__(self, look: Callable[[Any], Seen], every: int = 1) -> None:

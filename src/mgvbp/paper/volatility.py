@@ -108,13 +108,8 @@ RACE_NOTE = (
 class Volatility(Daily):
     """A model with both parts of the sample; its filter starts anew on the test days.
 
-    Parameters
-    ----------
-    model : VolatilityModel
-    parts : dict of str to tuple
-        By the prefix of the columns, which is "" for the training days and "test " for the others: the likelihood, and
-        the squares of what stands for the volatility.
-    optimum : float
+    ``parts`` has, by the prefix of the columns ("" for the training days, "test " for the others), the likelihood and
+    the squares of what stands for the volatility.
     """
 
     likelihood: Likelihood

@@ -27,18 +27,10 @@ def data_tree(
 ) -> DataTree:
     """An ArviZ DataTree of draws ``theta`` (S, d), which are those of ``chains`` chains, one after the other.
 
-    Parameters
-    ----------
-    parameters : NamedParameters, or None
-        The parameters behind θ; None if they have no names. Those of other packages' models may have ``dims`` and
-        ``coords``, the names of axes and of the entries along them.
-    labels : sequence of str, or None
-        What each entry of θ stands for, if that is known.
-    stats : mapping of str to ndarray of shape (S,)
-        For the group ``sample_stats``.
-    pointwise : callable, or None
-        (S, d) -> (S, N), the log-likelihood of each observation. If it is a method of a model that has the
-        observations as ``y``, they are exported too. Models of other packages have an `Observations`.
+    The ``parameters`` of other packages' models may have ``dims`` and ``coords``, the names of axes and of the entries
+    along them. ``stats``, (S,) each, become the group ``sample_stats``. ``pointwise`` gives the log-likelihood of each
+    observation, (S, d) -> (S, N); if it is a method of a model that has the observations as ``y``, they are exported
+    too. Models of other packages have an `Observations` instead.
     """
     from arviz_base import dict_to_dataset
     from xarray import DataTree

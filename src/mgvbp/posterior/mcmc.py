@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from mgvbp.core.checks import as_key, positive_integer, require_memory, true_or_false
+from mgvbp.core.checks import as_key, positive_integer, require_memory
 from mgvbp.core.linalg import Array
-from mgvbp.core.progress import progress as shown_progress
+from mgvbp.core.progress import progress as progress_bar
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import LogDensity
@@ -102,7 +102,7 @@ def mcmc(
     failures = Failures()
     with (
         target.evaluating(target.has_gradient, n_jobs, timeout, failures) as evaluate,
-        progress_bar(progress, length * number) as report,
+        progress_bar(progress, "mcmc", length * number, "draws, {:,} evaluations") as report,
     ):
         sampled = sample(
             posterior,
@@ -179,23 +179,3 @@ def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) 
     tree.attrs.update(attributes)
     tree["posterior"].attrs.update(attributes)
     return for_arviz(tree)
-
-
-@contextmanager
-def progress_bar(enabled: bool, total: int) -> Iterator[Callable[[int, int], None]]:
-    """Yield a reporter of draws and evaluations that shows a bar, or that does nothing."""
-    if not true_or_false(enabled, "progress"):
-        yield lambda draws, evaluations: None
-        return
-    with shown_progress("mcmc", total, columns, "draws, {evaluations:,} evaluations", evaluations=0) as show:
-        yield lambda draws, evaluations: show(completed=draws, evaluations=evaluations)
-
-
-def columns(rich: Any) -> tuple[Any, ...]:
-    """The parts of the bar, of the module ``rich.progress``."""
-    return (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TextColumn("draws, {task.fields[evaluations]:,} evaluations"),
-    )

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
+PLAIN = (
+    "lower_bound", "lower_bound_se", "converged", "stop_reason", "method", "estimator", "gap", "gap_se", "other_optima",
+    "failures", "labels",
+)  # fmt: skip
+"""Attributes that a file has as they are."""
 
 
 class Posterior(Examined):
@@ -227,20 +232,10 @@ class Posterior(Examined):
         meta = {
             "family": self.family.name,
             "blocks": blocks and [block.tolist() for block in blocks],
-            "lower_bound": self.lower_bound,
-            "lower_bound_se": self.lower_bound_se,
-            "converged": self.converged,
-            "stop_reason": self.stop_reason,
-            "method": self.method,
-            "estimator": self.estimator,
-            "gap": self.gap,
-            "gap_se": self.gap_se,
-            "other_optima": self.other_optima,
+            **{name: getattr(self, name) for name in PLAIN},
             "checks": [check._asdict() for check in self.checks],
-            "failures": self.failures,
             "distance": self._distance and self._distance._asdict(),
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
-            "labels": self.labels,
         }
         arrays = {"mean": self.mean, "factor": self.factor, **trace}
         if self.mixture is not None:

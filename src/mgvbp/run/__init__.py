@@ -5,14 +5,12 @@ Begin with `fitting` and `loop`. A draw goes from `loop` through `checkpoint`, i
 `evaluation`, which may hand it to a worker, to `Problem.evaluate_at`, which calls the user's function.
 """
 
-from mgvbp.run.asynchronous import Asynchronous
 from mgvbp.run.checkpoint import read_checkpoint
 from mgvbp.run.comparison import FamilyComparison, compare_families
 from mgvbp.run.fitting import fit, resume
 from mgvbp.run.progress import progress_bar
 
 __all__ = [
-    "Asynchronous",
     "FamilyComparison",
     "compare_families",
     "fit",

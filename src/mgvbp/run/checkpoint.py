@@ -1,14 +1,12 @@
 """Checkpoints: a file with the state of a run, from which `mgvbp.resume` goes on.
 
 A run's state is immutable. A checkpoint is the state after the last iteration and, of the iteration that has begun
-since, the draws that were evaluated. To resume means to read it: nothing is done again. Files are NumPy archives with a
-JSON header and a checksum (`mgvbp.core.storage`). They are not compressed, and replaced as a whole.
+since, the draws that were evaluated. To resume means to read it: nothing is done again. Files (`mgvbp.core.storage`)
+are not compressed, and replaced as a whole.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +24,7 @@ from mgvbp.core.version import __version__
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
-from mgvbp.run.encoding import KINDS, Decoder, Encoder
+from mgvbp.run.encoding import Decoder, Encoder
 from mgvbp.run.evaluation import Evaluator
 from mgvbp.run.loop import Snapshot, rows_of
 from mgvbp.run.recognition import Function, recognise
@@ -222,31 +220,18 @@ def encoded(saved: Saved) -> tuple[dict[str, Any], dict[str, list[NDArray[Any]]]
         "failures": asdict(saved.failures),
         **{name: encoder(_fields(getattr(saved, name))) for name in ("part", "witness")},
     }
-    arrays = encoder.arrays
-    return {"version": __version__, "content": content, "digest": _digest(content, arrays)}, arrays
+    return {"version": __version__, "content": content}, encoder.arrays
 
 
 def _fields(part: Part | None) -> dict[str, Any] | None:
     return None if part is None else {"theta": part.theta, "known": part.known, "arrays": part.arrays}
 
 
-def _digest(content: dict[str, Any], arrays: Mapping[str, list[NDArray[Any]]]) -> str:
-    """A checksum of all that a file says."""
-    digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16)
-    for kind in KINDS:
-        for part in arrays[kind]:
-            digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
-
-
 def read_checkpoint(path: str | PathLike[str]) -> Saved:
     """What a `Recorder` wrote; anything else raises `FileFormatError`."""
-    header, arrays = read_archive(path, "checkpoint", KINDS)
+    header, arrays = read_archive(path, "checkpoint")
     try:
-        content = header["content"]
-        if header["digest"] != _digest(content, {kind: [arrays[kind]] for kind in KINDS}):
-            raise FileFormatError("its checksum is another one")
-        decoder = Decoder(arrays)
+        content, decoder = header["content"], Decoder(arrays)
         settings, snapshot, trace = (decoder(content[name]) for name in ("settings", "snapshot", "trace"))
         part, witness = (decoder(content[name]) for name in ("part", "witness"))
         return Saved(
@@ -256,7 +241,7 @@ def read_checkpoint(path: str | PathLike[str]) -> Saved:
             Part(**witness) if witness else None,
             Failures(**content["failures"]),
         )
-    except Exception as error:  # whatever a file that we did not write makes of it
+    except Exception as error:  # whatever the classes of another version make of it
         version = header.get("version", "an unknown version")
         raise FileFormatError(
             f"{path}, written by mgvbp {version}, is not a valid checkpoint of mgvbp {__version__}: {error}"

@@ -21,10 +21,9 @@ class Deadline(BaseException):
 def deadline(seconds: float | None) -> Iterator[None]:
     """Raise `Deadline` in the block after so many seconds; None is no limit.
 
-    An alarm signal interrupts Python code, also while it sleeps or waits, but not a call into a library that does not
-    return. Where no alarm is `available`, there is no limit. The alarm is repeated; a block that catches it
-    (``except:``) has `Deadline` raised at its end. An alarm that somebody else had set goes off when it would have, or
-    right after the block.
+    An alarm signal interrupts Python code, also while it sleeps or waits, but not a library that does not return. Where
+    no alarm is `available`, there is no limit. A block that catches the alarm (``except:``) has `Deadline` raised at
+    its end. An alarm that somebody else had set goes off when it would have, or right after the block.
 
     Examples
     --------

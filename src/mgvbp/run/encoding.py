@@ -36,7 +36,6 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
 from mgvbp.methods.optimizer import Frame, State
-from mgvbp.posterior.loading import stored_blocks
 from mgvbp.run.loop import Snapshot, Standing, Window
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.moments import Moments
@@ -159,7 +158,7 @@ class Decoder:
         if "family" in value:
             return {"full": Full, "diagonal": Diagonal}[value["family"]](value["dim"])
         if "blocks" in value:
-            return stored_blocks(value["blocks"])
+            return BlockDiagonal(value["blocks"])
         if "gaussian" in value:
             mean, factor, family = (self(part) for part in value["gaussian"])
             assert isinstance(family, Family)

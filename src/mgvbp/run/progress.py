@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-from mgvbp.core.checks import true_or_false
 from mgvbp.core.progress import progress
 
 Reporter = Callable[[int, float, int], None]
 """Called with the iteration, the smoothed lower bound and the number of evaluations."""
 
 
-@contextmanager
-def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
-    """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
-    if not true_or_false(enabled, "progress"):
-        yield lambda iteration, lower_bound, evaluations: None
-        return
-    line = "iterations, lower bound {bound:.3f}, {evaluations:,} evaluations"
-    with progress("fit", total, columns, line, bound=float("-inf"), evaluations=0) as show:
-        yield lambda iteration, lower_bound, evaluations: show(
-            completed=iteration, bound=lower_bound, evaluations=evaluations
-        )
-
-
-def columns(rich: Any) -> tuple[Any, ...]:
-    """The parts of the bar, of the module ``rich.progress``."""
-    return (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeRemainingColumn(),
-        rich.TextColumn("lower bound {task.fields[bound]:.3f}, {task.fields[evaluations]:,} evaluations"),
-    )
+def progress_bar(enabled: bool, total: int | None) -> AbstractContextManager[Reporter]:
+    """A reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
+    return progress(enabled, "fit", total, "iterations, lower bound {:.3f}, {:,} evaluations")

@@ -42,12 +42,7 @@ class Maximum:
 def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> Maximum:
     """Maximise a smooth function of rows, (S, d) -> (S,), from ``start`` (d,).
 
-    Parameters
-    ----------
-    function : callable
-    start : ndarray of shape (d,)
-    scale : ndarray of shape (d,)
-        A typical change of each coordinate; the trust region is a ball in these units.
+    ``scale`` (d,) has a typical change of each coordinate; the trust region is a ball in these units.
     """
     d, pairs = len(start), np.triu_indices(len(start), 1)
     unit = np.eye(d)

@@ -9,7 +9,7 @@ Windows(140, 40, 10)
 """
 
 from mgvbp.datasets.lob.books import LOB, Books, Windows
-from mgvbp.datasets.lob.fi2010 import find_joins, load_fi2010, write_fi2010
+from mgvbp.datasets.lob.fi2010 import find_joins, load_fi2010
 from mgvbp.datasets.lob.simulation import simulate_lob
 
-__all__ = ["LOB", "Books", "Windows", "find_joins", "load_fi2010", "simulate_lob", "write_fi2010"]
+__all__ = ["LOB", "Books", "Windows", "find_joins", "load_fi2010", "simulate_lob"]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mgvbp.core import one_of, positive_integer, positive_number, true_or_false
 from mgvbp.datasets.files import VARIABLE
 from mgvbp.datasets.lob.books import ASK, BID, FEATURE_NAMES, LOB, Books, Features, Indices, horizon_column
-from mgvbp.datasets.lob.text import open_compact, write_text
+from mgvbp.datasets.lob.text import open_compact
 from mgvbp.errors import DataUnavailableError, InvalidInputError, InvalidTypeError
 
 SOURCE = "etsin.fairdata.fi (dataset 73eb48d7-4dbc-4a10-a52a-da745b47a649)"
@@ -154,22 +154,6 @@ def as_joins(joins: ArrayLike, num_rows: int) -> Indices:
             f"row of a new stock or day among {num_rows} rows; got {joins!r}"
         )
     return rows.astype(np.intp)
-
-
-def write_fi2010(data: LOB, directory: str | PathLike[str], fold: int = 7) -> tuple[Path, Path]:
-    """Write data as the text files of a fold of FI-2010, z-scored and without auctions.
-
-    The derived features, rows 41 to 144, are zeros. Numbers have the eight digits of the published files.
-
-    Returns
-    -------
-    tuple of Path
-        The files to train and to test.
-    """
-    train, test = (Path(directory, _name(part, fold, "zscore", False)) for part in ("Train", "Test"))
-    for path, books in ((train, data.train), (test, data.test)):
-        write_text(path, books.features, books.labels)
-    return train, test
 
 
 def _name(part: str, fold: int, normalisation: str, auction: bool) -> str:

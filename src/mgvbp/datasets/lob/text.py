@@ -20,22 +20,12 @@ from mgvbp.errors import DataUnavailableError, FileFormatError
 LINES = 149
 DERIVED = LINES - len(FEATURE_NAMES) - len(HORIZONS)
 """The lines between the book and the labels are derived features, which we do not use."""
-NUMBER = "%16.7e"
-"""As MATLAB's ``save -ascii`` writes, with \\r\\n at the end of a line. The sizes that users of the published
-files report are of this kind: 607,324,298 = 149 (16 · 254,750 + 2)."""
 
 
 def open_compact(text: Path, progress: bool = False) -> tuple[Features, Labels]:
     """The arrays of a text file, mapped into memory from its compact copy, a fourteenth of the size.
 
     The copy is made first if there is none of this text: its name stands for path, size and time of the last change.
-
-    Raises
-    ------
-    FileFormatError
-        The text file is damaged.
-    DataUnavailableError
-        The copy cannot be written.
     """
     state = text.stat()
     key = hashlib.sha256(f"{text.resolve()} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:16]
@@ -69,13 +59,7 @@ def _save(path: Path, array: Features | Labels) -> None:
 
 
 def read_text(path: Path, progress: bool = False) -> tuple[Features, Labels]:
-    """Read the book and the labels of a file, with a bar on the terminal if wanted.
-
-    Raises
-    ------
-    FileFormatError
-        The file is none of FI-2010 or is damaged; the message says where.
-    """
+    """Read the book and the labels of a file, with a bar on the terminal if wanted."""
     with _opened(path, progress) as file:
         book = _table(file, path, 1, len(FEATURE_NAMES))
         for _ in islice(file, DERIVED):
@@ -115,11 +99,3 @@ def _table(file: IO[bytes], path: Path, first: int, number: int) -> Features:
             f"lines {first} to {last} must be rows of numbers, and are not: {error} ({path})"
         ) from None
     return table
-
-
-def write_text(path: Path, features: Features, labels: Labels) -> None:
-    """Write the book and the labels as FI-2010 does; the derived features are zeros."""
-    unused = np.broadcast_to(np.float32(0.0), (DERIVED, len(features)))
-    with path.open("wb") as file:
-        for table in (features.T, unused, labels.T + 1):
-            np.savetxt(file, table, NUMBER, delimiter="", newline="\r\n")

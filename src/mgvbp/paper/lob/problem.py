@@ -37,41 +37,28 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The data, and the sizes of the runs.
-
-    Attributes
-    ----------
-    windows : int
-        Windows to simulate for training; of FI-2010 all are taken.
-    passes : int
-        Passes over the data of each method after the start. A pass evaluates all windows for one draw, with or without
-        gradients.
-    batches : int
-        Batches in an epoch of MGVBP with gradients. With few passes it needs small batches and long steps.
-    step_size : float
-        The largest step of MGVBP with gradients.
-    bound_draws, few_draws : int
-        Draws for the lower bound at the end; draws along the way and for predictions.
-    checkpoints : int
-        How often a run is looked at on its way.
-    chain_windows, num_warmup, num_draws, chains : int
-        The size of MCMC, which is too slow for all windows. Without chains it is left out.
-    directory : str
-        The directory of FI-2010; empty for simulated data.
-    """
+    """The data, and the sizes of the runs."""
 
     windows: int
+    """Windows to simulate for training; of FI-2010 all are taken."""
     passes: int
+    """Passes over the data of each method after the start; a pass evaluates all windows for one draw."""
     batches: int
+    """Batches in an epoch of MGVBP with gradients. With few passes it needs small batches and long steps."""
     step_size: float
+    """The largest step of MGVBP with gradients."""
     bound_draws: int
     few_draws: int
+    """Draws for the lower bound at the end, and draws along the way and for predictions."""
     checkpoints: int
+    """How often a run is looked at on its way."""
     chain_windows: int = 0
     num_warmup: int = 0
     num_draws: int = 0
     chains: int = 0
+    """The size of MCMC, which is too slow for all windows. Without chains it is left out."""
     directory: str = ""
+    """The directory of FI-2010; empty for simulated data."""
 
 
 FULL = Plan(
@@ -84,15 +71,9 @@ QUICK = Plan(
 
 
 class Lob:
-    """TABL on windows to train and to test; the seed decides them if they are simulated.
+    """TABL (d = 234) on windows X (n, 40, 10) and classes y (n,), to train and to test, as dicts of both.
 
-    Attributes
-    ----------
-    network : Network
-        It has d = 234 parameters, 40 features, 10 steps and 3 classes.
-    prior : Gaussian
-    X, y : dict of arrays
-        Windows (n, 40, 10) and classes (n,) by part, ``train`` and ``test``.
+    The seed decides the windows if they are simulated.
     """
 
     def __init__(self, windows: int, directory: str, seed: int) -> None:

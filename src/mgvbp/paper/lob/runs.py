@@ -52,22 +52,16 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a variational method runs.
-
-    Attributes
-    ----------
-    batches : int
-        Batches in an epoch; with 1 every iteration sees all windows.
-    step_size : float
-        The largest step of the `Schedule`; with 0 the step is in ``options``.
-    """
+    """How a variational method runs."""
 
     method: type[mgvbp.MGVBP | mgvbp.QBVI]
     family: str
     estimator: str
     num_draws: int
     batches: int
+    """Batches in an epoch; with 1 every iteration sees all windows."""
     step_size: float = 0.0
+    """The largest step of the `Schedule`; with 0 the step is in ``options``."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -107,7 +101,7 @@ METHODS = tuple(settings(FULL))
 TRUTH = "true probabilities"
 
 
-class Path:
+class Watch:
     """A callback that looks at some iterations of a run, times all of them, and keeps the last iterate."""
 
     def __init__(self, lob: Lob, plan: Plan, setting: Setting, iterations: int) -> None:
@@ -145,7 +139,7 @@ def run_method(name: str, plan: Plan, seed: int) -> Outcome:
     """A variational method from the common start for the common number of passes."""
     lob, setting = problem(plan, seed), settings(plan)[name]
     iterations = max(1, int(plan.passes / setting.passes))
-    path = Path(lob, plan, setting, iterations)
+    path = Watch(lob, plan, setting, iterations)
     with quietly():
         fitted = mgvbp.fit(
             lob.likelihood(setting.batches),
