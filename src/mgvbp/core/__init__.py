@@ -12,6 +12,7 @@ from mgvbp.core.checks import (
     one_of,
     positive_integer,
     positive_number,
+    probabilities,
     require_memory,
     true_or_false,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "one_of",
     "positive_integer",
     "positive_number",
+    "probabilities",
     "require",
     "require_memory",
     "true_or_false",

@@ -79,6 +79,14 @@ def positive_number(value: object, name: str) -> float:
     return float(value)
 
 
+def probabilities(value: ArrayLike, name: str) -> Array:
+    """``value`` as a float64 array of numbers between 0 and 1, both excluded."""
+    levels = as_floats(value, name)
+    if not ((levels > 0.0) & (levels < 1.0)).all():
+        raise InvalidInputError(f"{name} must be between 0 and 1; got {shown(value)}")
+    return levels
+
+
 def one_of(value: object, names: Collection[str], what: str, otherwise: str = "") -> str:
     """``value`` if it is one of ``names``; ``otherwise`` tells the user what else is allowed."""
     if not isinstance(value, str) or value not in names:

@@ -106,8 +106,8 @@ def _sync_folder(folder: Path) -> None:
 def _digest(content: dict[str, Any], arrays: Arrays) -> str:
     """A checksum of a header and of the arrays beside it."""
     digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16)
-    for name in sorted(arrays):
-        parts = arrays[name] if isinstance(arrays[name], list) else [arrays[name]]
+    for name, array in sorted(arrays.items()):
+        parts = array if isinstance(array, list) else [array]
         length = sum(len(part) for part in parts)
         digest.update(f"{name} {parts[0].dtype.str} {(length, *parts[0].shape[1:])}".encode())
         for part in parts:

@@ -41,22 +41,15 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """The rows by the probability of their likeliest class, in bins of equal width.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (bins + 1,)
-        A bin has its upper edge, not its lower one (Guo et al. 2017, section 2).
-    count : ndarray of shape (bins,)
-    confidence, accuracy : ndarray of shape (bins,)
-        In each bin the mean probability of the likeliest class, and how often it was the true one; NaN where there is
-        no row.
-    """
+    """The rows by the probability of their likeliest class, in bins of equal width."""
 
     edges: Array
+    """The ends of the bins, (bins + 1,). A bin has its upper edge, not its lower one (Guo et al. 2017, section 2)."""
     count: NDArray[np.int64]
     confidence: Array
+    """The mean probability of the likeliest class in each bin, (bins,); NaN where there is no row."""
     accuracy: Array
+    """How often that class was the true one."""
 
     @property
     def ece(self) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp.core.optional import require
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,7 +90,7 @@ def checked_axes(ax: Any, name: str) -> Axes:
 
 def shown(label: str) -> str:
     """A label as a picture shows it: it has only characters that can be drawn, and is not too long."""
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in label)
+    text = printable(label).replace("\n", " ")
     if len(text) <= LONGEST:
         return text
     half = LONGEST // 2

@@ -30,26 +30,18 @@ UNNAMED = "theta"
 
 
 class Entry(NamedTuple):
-    """One number: an entry of a parameter's value, or of θ where the parameters have no names.
-
-    Attributes
-    ----------
-    label : str
-        The name, with the index where there is one.
-    name, shape, position :
-        The parameter, the shape of its value, and the number's place among those of the value in C order.
-    column : int or None
-        The number of the single entry of θ that decides it; None if it depends on several.
-    transform : Elementwise or None
-        The increasing function that maps this entry to it.
-    """
+    """One number: an entry of a parameter's value, or of θ where the parameters have no names."""
 
     label: str
+    """The name, with the index where there is one."""
     name: str
     shape: tuple[int, ...]
     position: int
+    """The parameter, the shape of its value, and the number's place among those of the value in C order."""
     column: int | None = None
+    """The number of the single entry of θ that decides it; None if it depends on several."""
     transform: Elementwise | None = None
+    """The increasing function that maps this entry to it."""
 
     def of(self, draws: Mapping[str, Array]) -> Array:
         """The draws (N,) of this number, out of those of all parameters, each (N, *shape)."""

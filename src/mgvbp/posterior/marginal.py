@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtri
 
-from mgvbp.core.checks import as_floats, shown
+from mgvbp.core.checks import as_floats, probabilities
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, UnknownNameError
 from mgvbp.families.full import Full
@@ -84,10 +84,7 @@ class Marginal:
 
     def quantile(self, p: ArrayLike) -> Any:
         """The quantiles of each entry at levels ``p`` between 0 and 1, of shape (*p.shape, *shape)."""
-        levels = as_floats(p, "p")
-        if not ((levels > 0.0) & (levels < 1.0)).all():
-            raise InvalidInputError(f"p must be between 0 and 1; got {shown(p)}")
-        return self._quantile(levels)
+        return self._quantile(probabilities(p, "p"))
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Array:
         """``n`` draws, (n, *shape): the same as ``posterior.draws(n, rng)[name]``."""

@@ -32,11 +32,6 @@ UNCONSTRAINED = "entries of θ, on the unconstrained scale"
 class Summary(str):
     """The text of `Posterior.summary`, which ``print`` shows; a notebook shows a table with pictures.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The table: what `Posterior.to_frame` returns.
-
     Examples
     --------
     >>> import mgvbp
@@ -56,7 +51,7 @@ class Summary(str):
 
     @property
     def frame(self) -> DataFrame:
-        """The table as a pandas DataFrame."""
+        """The table as a pandas DataFrame: what `Posterior.to_frame` returns."""
         return frame(self._posterior)
 
     def _repr_html_(self) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, one_of, shown
+from mgvbp.core.checks import as_floats, one_of, probabilities
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
-from mgvbp.errors import InvalidInputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,8 @@ class PredictiveDraws:
 
     def quantile(self, p: ArrayLike, of: str = "draws") -> Array:
         """Quantiles at levels ``p`` of the observations or, ``of="means"``, of their expectations; (*p.shape, n)."""
-        levels = as_floats(p, "p")
-        if not ((levels > 0.0) & (levels < 1.0)).all():
-            raise InvalidInputError(f"p must be between 0 and 1; got {shown(p)}")
         known = {"draws": self.draws} | ({} if self.means is None else {"means": self.means})
-        return np.asarray(np.quantile(known[one_of(of, known, "of")], levels, axis=0))
+        return np.asarray(np.quantile(known[one_of(of, known, "of")], probabilities(p, "p"), axis=0))
 
     def interval(self, prob: float = 0.95, of: str = "draws") -> Array:
         """The central interval with this probability at each place, (2, n): lower and upper ends; see `quantile`."""
@@ -87,9 +83,9 @@ class PredictiveDraws:
         return f"PredictiveDraws({len(self.draws):,} draws at {self.draws.shape[1]:,} places{of})"
 
 
-def one_of_classes(probabilities: Array, rng: np.random.Generator) -> Array:
+def one_of_classes(shares: Array, rng: np.random.Generator) -> Array:
     """A class of each draw and place, as 1 among zeros; (S, n, K) -> (S, n, K)."""
-    ends = probabilities.cumsum(axis=2)
+    ends = shares.cumsum(axis=2)
     chosen = (rng.random((*ends.shape[:2], 1)) > ends).sum(axis=2)
     classes = ends.shape[2]
     return np.asarray(np.eye(classes)[np.minimum(chosen, classes - 1)])

@@ -42,7 +42,7 @@ class Failed(NamedTuple):
     error: str
 
 
-Outcome = tuple[Indices, Done | Failed]
+Answer = tuple[Indices, Done | Failed]
 """The numbers of some draws, and what came of the attempt to evaluate them."""
 
 

@@ -201,7 +201,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     return _posterior(problem, outcome, failures, method=name, estimator=optimizer.estimator.name)
 
 
-class Certificate:
+class SearchJudge:
     """The judge of ``auto``: its search knows which start is best, and when to stop."""
 
     state = None
@@ -230,7 +230,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     )
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
-    outcome, failures = execution.run(problem, search, needs, Certificate(search), limits)
+    outcome, failures = execution.run(problem, search, needs, SearchJudge(search), limits)
     found, sentence = search.best, outcome.ending.sentence
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)

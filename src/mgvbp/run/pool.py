@@ -17,7 +17,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpWarning, warn_
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run import attempts, cost
-from mgvbp.run.attempts import Done, Failed, Indices, Keep, Outcome, attempt
+from mgvbp.run.attempts import Answer, Done, Failed, Indices, Keep, attempt
 from mgvbp.run.cost import Cost
 from mgvbp.run.workers import Workers
 
@@ -117,14 +117,14 @@ class Pool:
 
     def _attempts(
         self, workers: Workers | None, iteration: int, theta: Array, chunks: list[Indices]
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[Answer]:
         """Attempt each chunk once, by the workers or here; the outcomes come as they are known."""
         if workers is None:
             return self._here(iteration, theta, chunks)
         limit = self._cost.limit(max(map(len, chunks), default=0), self._timeout)
         return workers.attempts(iteration, theta, chunks, limit)
 
-    def _here(self, iteration: int, theta: Array, chunks: list[Indices]) -> Iterator[Outcome]:
+    def _here(self, iteration: int, theta: Array, chunks: list[Indices]) -> Iterator[Answer]:
         for rows in chunks:
             limit = self._cost.limit(len(rows), self._timeout)
             yield rows, attempt(self.problem, iteration, theta[rows], self.needs, limit)

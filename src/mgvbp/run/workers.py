@@ -25,7 +25,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, MgvbpError
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem
-from mgvbp.run.attempts import Done, Failed, Indices, Outcome, attempt
+from mgvbp.run.attempts import Answer, Done, Failed, Indices, attempt
 from mgvbp.run.deadline import available
 
 SLACK = 5.0
@@ -81,7 +81,7 @@ class Workers:
 
     def attempts(
         self, iteration: int, theta: Array, chunks: list[Indices], limit: float | None
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[Answer]:
         """Attempt each chunk within ``limit`` seconds; the outcomes come as they are known."""
         waiting: deque[tuple[Indices, Any]] = deque((rows, b"") for rows in chunks)
         present = self._addresses()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mgvbp.core import Array, as_floats, one_of, positive_integer
+from mgvbp.core import Array, as_floats, one_of, positive_integer, probabilities
 from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.simulation import quietly, standard_shocks
@@ -189,10 +189,7 @@ def checked_horizon(horizon: int, paths: int = PATHS) -> int:
 
 def checked_levels(p: ArrayLike) -> Array:
     """The levels (K,) of quantiles, each between 0 and 1."""
-    levels = np.atleast_1d(as_floats(p, "p"))
-    if not ((levels > 0.0) & (levels < 1.0)).all():
-        raise InvalidInputError(f"p must be between 0 and 1; got {p!r}")
-    return levels
+    return np.atleast_1d(probabilities(p, "p"))
 
 
 def checked_level(alpha: float) -> float:

@@ -78,24 +78,16 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
 
 @dataclass(frozen=True, eq=False)
 class MaximumLikelihood:
-    """The maximum likelihood estimate, with what is reported beside it.
-
-    Attributes
-    ----------
-    log_likelihood : float
-    psi : ndarray of shape (d,)
-        The estimate on the unconstrained scale.
-    hessian : ndarray of shape (d, d)
-        Of the log-likelihood in ψ.
-    converged : bool
-        Whether the gradient vanished there.
-    """
+    """The maximum likelihood estimate, with what is reported beside it."""
 
     likelihood: Likelihood | HARLikelihood
     psi: Array
+    """The estimate on the unconstrained scale, (d,)."""
     log_likelihood: float
     hessian: Array
+    """Of the log-likelihood in ψ, (d, d)."""
     converged: bool = True
+    """Whether the gradient vanished there."""
 
     @property
     def params(self) -> dict[str, float]:

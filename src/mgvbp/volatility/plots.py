@@ -58,24 +58,10 @@ def plot_result(
     rng: int | np.random.Generator = 0,
     forecast: Forecast | None = None,
 ) -> Figure:
-    """One page: returns, volatility, forecast, residuals and parameters.
+    """One page: returns, volatility, forecast, residuals and parameters; ``figure.savefig(path)`` writes it.
 
-    Parameters
-    ----------
-    result : VolatilityResult
-    horizon : int
-        Days of the forecast.
-    level : float
-        The probability of the bands.
-    rng : int or numpy.random.Generator
-        Of the simulated futures.
-    forecast : Forecast, optional
-        To be shown instead of one that is simulated with ``horizon`` and ``rng``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        ``figure.savefig(path)`` writes it.
+    ``level`` is the probability of the bands. A ``forecast`` that is given is shown instead of one that is simulated
+    for ``horizon`` days with ``rng``.
 
     Examples
     --------

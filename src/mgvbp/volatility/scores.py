@@ -90,12 +90,8 @@ def leave_one_out(log_likelihood: Array, log_weights: Array) -> LeaveOneOut:
     for all t at once, which takes a sixth of the time of ArviZ's. For a time series the densities are those given the
     past: y_t is left out as an outcome, and stays the past of later days.
 
-    Parameters
-    ----------
-    log_likelihood : ndarray of shape (S, T)
-        ``log p(y_t | y_1, ..., y_{t−1}, ψ_s)``, of 25 draws or more.
-    log_weights : ndarray of shape (S,)
-        ``log p(ψ_s, y) − log q(ψ_s)``, up to a constant.
+    ``log_likelihood`` (S, T) has ``log p(y_t | y_1, ..., y_{t−1}, ψ_s)`` of 25 draws or more, and ``log_weights`` (S,)
+    has ``log p(ψ_s, y) − log q(ψ_s)``, up to a constant.
     """
     elpd, khat = np.empty((2, log_likelihood.shape[1]))
     for start in range(0, len(elpd), DAYS):

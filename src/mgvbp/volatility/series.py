@@ -27,29 +27,18 @@ DATES = ("datetime64", "datetime", "date", "period")
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Numbers in the order of time.
-
-    Attributes
-    ----------
-    values : ndarray of shape (T,)
-    index : pandas.Index or None
-        The dates, where the numbers came as a pandas Series.
-    name : str
-    """
+    """Numbers in the order of time, (T,)."""
 
     values: Array
     index: Any = None
+    """The dates, a pandas Index, where the numbers came as a pandas Series."""
     name: str = "returns"
 
     @classmethod
     def of(cls, data: Any, what: str = "returns", least: int = 1, whole: bool = True) -> Series:
-        """Check an array, a pandas Series or a frame with one column.
+        """Check an array, a pandas Series or a frame with one column: ``least`` finite numbers, dates in order.
 
-        Raises
-        ------
-        InvalidInputError, InvalidTypeError
-            It is not one series of at least ``least`` finite numbers, or its dates are not in order; or it is
-            constant, as only new days after others may be, which are not the ``whole`` series.
+        Only new days after others, which are not the ``whole`` series, may be constant.
         """
         if isinstance(data, Series):
             data = data.values if data.index is None else data.labelled(data.values)

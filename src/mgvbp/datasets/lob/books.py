@@ -52,21 +52,9 @@ def horizon_column(horizon: int) -> int:
 class Windows:
     """All runs of ``steps`` rows that cross no join, as if they were an array of shape (n, 40, steps).
 
-    Nothing is copied until an index asks for it: 50,000 windows are a list of 50,000 row numbers beside the
-    data. Indices work as in NumPy along the first axis (a number, a slice, row numbers, a mask) and give
-    float32 arrays of their own; ``numpy.asarray(windows)`` gives all.
-
-    Parameters
-    ----------
-    features : ndarray of shape (N, 40), float32
-    joins : ndarray of int
-        The rows at which another stock or day begins.
-    steps : int
-
-    Attributes
-    ----------
-    ends : ndarray of shape (n,)
-        The row of ``features`` that is the last step of each window.
+    Nothing is copied until an index asks for it: 50,000 windows are a list of 50,000 row numbers beside the data, the
+    ``ends`` (n,) of the windows. Indices work as in NumPy along the first axis (a number, a slice, row numbers, a mask)
+    and give float32 arrays of their own; ``numpy.asarray(windows)`` gives all.
 
     Examples
     --------
