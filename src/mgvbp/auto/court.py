@@ -100,15 +100,18 @@ class Court(Rules):
         """Evaluate the points of a trial next."""
         return replace(state, trial=trial, phase=Phase.TRIAL, want=len(trial.points(state.archive)))
 
-    def _heard(self, state: SearchState, trial: Trial, evaluated: Array) -> SearchState:
-        """Take the log densities at the points of a trial."""
+    def _heard(
+        self, state: SearchState, trial: Trial, evaluated: Array, gradients: Array | None = None
+    ) -> SearchState:
+        """Take the log densities, and gradients if there are any, at the points of a trial."""
         surface = state.surface
         assert surface is not None
+        slopes = None if gradients is None else gradients[2 * len(trial.rows) :]
         verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
         if not any(verdict) and not len(trial.steps):
             return refined(replace(state, trial=None, want=0), surface.size)
         if not any(verdict):
-            if (again := trial.adjourned()) is not None:
+            if (again := trial.adjourned(surface, slopes)) is not None:
                 return self._asked(state, again)
             verdict = tails(trial, state.archive, surface, self.tol)
         return self._sentenced(replace(state, trial=trial, want=0), verdict)
@@ -208,7 +211,7 @@ class Court(Rules):
     def _testified(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
         """Take the log densities (and gradients) at the points of a trial, or at witnesses."""
         if state.trial is not None and state.phase is Phase.TRIAL:
-            return self._heard(self._counted(state, len(theta)), state.trial, evaluated[0])
+            return self._heard(self._counted(state, len(theta)), state.trial, *evaluated)
         return self._witnessed(state, theta, *evaluated)
 
     def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:

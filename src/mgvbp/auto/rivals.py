@@ -84,7 +84,8 @@ def wider(trial: Trial, surface: Surface) -> Gaussian | None:
         k = int(np.argmax(falls))
         if (gain := falls[k] / 3.0 + 0.5 + math.log(t)) > best:
             best, found = gain, widened(q, trial.directions[trial.along[level][2 * k]], t)
-        if (gain := float(falls.mean()) + 0.5 * d + d * math.log(all_t)) > best:
+        lines = trial.along[level][::2] < len(trial.axes) + constants.DIAGONALS
+        if (gain := float(falls[lines].mean()) + 0.5 * d + d * math.log(all_t)) > best:
             best, found = gain, Gaussian.from_factor(q.mean, q.factor / all_t, q.family)
     return found
 
