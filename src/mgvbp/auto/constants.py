@@ -159,6 +159,9 @@ RARE_STRETCH = 2.0
 little to know its own noise well."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
+UNTRIED = 0.1
+"""Share of the variance of what a quadratic misses that a search without a certificate adds to its gap: a fifth of the
+divergence from the posterior, which bounds what any Gaussian may gain."""
 TAIL_NATS = 1000.0
 """Nats by which a surface may miss a point five standard deviations out, in units of the tolerance. A quadratic wall
 that begins two standard deviations out lowers the bound by 1/1500 of what it takes away at five."""
