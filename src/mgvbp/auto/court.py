@@ -68,6 +68,8 @@ class Court(Rules):
             sure = surface.lower_bound - constants.CONFIDENCE * math.hypot(surface.lower_bound_se, chosen)
             if surface.size > self.enough and surface.gap < constants.BELIEVED:
                 state = replace(state, record=max(state.record, sure))
+        if surface is not None and state.steep is not None and surface.rest > constants.FAR_FROM_GAUSSIAN:
+            state = replace(state, steep=_steepest(state.archive, surface))
         if surface is not None and _surprising(state, surface):
             steep, first = _steepest(state.archive, surface), state.surprises == 0
             state = replace(
@@ -249,11 +251,17 @@ def _surprising(state: SearchState, surface: Surface) -> bool:
 
 
 def _steepest(archive: Archive, surface: Surface) -> Array:
-    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
+    """One standard deviation in the direction (d,) in which draws lie that the surface misses.
+
+    It is the first principal direction of the draws, weighted by their weights and by what the surface misses: beside a
+    wall, that across it.
+    """
     q, view = surface.q, archive.view(surface.q)
     missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
-    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
-    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
+    shares = view.weights * np.abs(missed)
+    shares /= max(float(shares.max()), 1e-300)
+    direction = np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1][:, -1]
+    return q.family.from_frame(q.factor, direction)
 
 
 def _best(state: SearchState) -> Array:
