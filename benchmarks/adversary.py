@@ -1,6 +1,9 @@
 """Targets made to deceive (tests/adversary): the claims of `auto` that are false.
 
-Run:  python benchmarks/adversary.py [--seeds 3] [--kind K] [--jobs 2] [--out FILE] [names ...]
+Run:  python benchmarks/adversary.py [--seeds 3] [--kind K ...] [--jobs 2] [--shard 1/2] [--out FILE] [names ...]
+
+A FILE has one line of JSON for each run. Runs that it has are not made again, so that a benchmark that was stopped goes
+on, and shards of it may run at the same time.
 
 The true gap is the best lower bound minus that of the result, both by quadrature (tests/adversary/pieces.py). A claim,
 ``converged=True``, is false if the true gap exceeds ``gap + 3 gap_se + 0.01``, and bad if it does so by more than 0.05
@@ -99,7 +102,7 @@ def limited(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def run(name: str, mode: str, seed: int) -> Row:
+def run(name: str, mode: str, seed: int, limit: int = LIMIT) -> Row:
     """Fit a target, and measure the true gap."""
     target = TARGETS[name]
     start = time.process_time()
@@ -108,7 +111,7 @@ def run(name: str, mode: str, seed: int) -> Row:
         return Row(name, target.kind, mode, seed, outcome, seconds=time.process_time() - start)
 
     try:
-        with limited(LIMIT), threadpool_limits(1), warnings.catch_warnings():
+        with limited(limit), threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", MgvbpWarning)
             posterior = mgvbp.fit(
                 target.function(seed),
@@ -156,36 +159,60 @@ def line(label: str, rows: list[Row]) -> str:
     )
 
 
+def report(row: Row) -> None:
+    """Print a run that is a false claim, was given up, or ended in a raw traceback."""
+    label = f"{row.target:<32}{row.mode:<10}{row.seed:>4}"
+    if row.false:
+        marks = "  bad" * row.bad + "  unreachable" * TARGETS[row.target].unreachable
+        print(f"{label}{row.true_gap:>11.4f}{row.gap:>10.4f}{row.gap_se:>10.4f}{marks}", flush=True)
+    elif row.outcome == LATE or row.outcome.startswith("RAW"):
+        print(f"{label}  {row.outcome}", flush=True)
+
+
+def stored(path: Path | None) -> list[Row]:
+    """The runs of a file, if there is one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+    return [Row(**json.loads(line)) for line in lines]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="targets; all by default")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--kind", choices=sorted({target.kind for target in TARGETS.values()}))
+    parser.add_argument("--kind", nargs="+", choices=sorted({target.kind for target in TARGETS.values()}))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="a JSON file of all runs")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds of the processor for a run")
+    parser.add_argument("--shard", default="1/1", help="K/N: the K-th of N parts of the runs")
+    parser.add_argument(
+        "--out", type=Path, help="one line of JSON for each run; those in it are not made again"
+    )
     arguments = parser.parse_args()
     chosen = [TARGETS[name] for name in arguments.names or TARGETS]
-    runs = Parallel(n_jobs=arguments.jobs, return_as="generator")(
-        delayed(run)(target.name, mode, seed)
+    wanted = [
+        (target.name, mode, seed)
         for target in chosen
-        if arguments.kind in (None, target.kind)
+        if arguments.kind is None or target.kind in arguments.kind
         for mode in target.modes
         for seed in range(arguments.seeds)
+    ]
+    known = {(row.target, row.mode, row.seed): row for row in stored(arguments.out)}
+    rows = [known[key] for key in wanted if key in known]
+    shard, shards = (int(part) for part in arguments.shard.split("/"))
+    missing = [key for key in wanted if key not in known][shard - 1 :: shards]
+    runs = Parallel(n_jobs=arguments.jobs, return_as="generator")(
+        delayed(run)(*key, arguments.limit) for key in missing
     )
-    rows: list[Row] = []
     print(f"{'false claims':<32}{'by':<10}{'seed':>4}{'true gap':>11}{'gap':>10}{'se':>10}")
+    for row in rows:
+        report(row)
     for row in runs:
         rows.append(row)
-        label = f"{row.target:<32}{row.mode:<10}{row.seed:>4}"
-        if row.false:
-            marks = "  bad" * row.bad + "  unreachable" * TARGETS[row.target].unreachable
-            print(f"{label}{row.true_gap:>11.4f}{row.gap:>10.4f}{row.gap_se:>10.4f}{marks}", flush=True)
-        elif row.outcome == LATE or row.outcome.startswith("RAW"):
-            print(f"{label}  {row.outcome}", flush=True)
-    if arguments.out:
-        arguments.out.write_text(json.dumps([row._asdict() for row in rows], indent=0), encoding="utf-8")
+        report(row)
+        if arguments.out:
+            with arguments.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row._asdict()) + "\n")
     print(
         f"{'kind':<10}{'runs':>6}{'claimed':>9}{'false':>7}{'bad':>6}{'apart':>7}{'right':>8}{'silent':>8}{'of':>5}"
         f"{'errors':>8}{'evals':>8}{'seconds':>9}"
@@ -193,6 +220,9 @@ def main() -> None:
     for kind in dict.fromkeys(row.kind for row in rows):
         print(line(kind, [row for row in rows if row.kind == kind]))
     print(line("all", rows))
+    for group in ("relative", "stranger"):
+        if some := [row for row in rows if row.target.startswith(group)]:
+            print(line(group, some))
 
 
 if __name__ == "__main__":

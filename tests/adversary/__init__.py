@@ -8,6 +8,7 @@ from . import (  # noqa: F401  (importing a file registers its targets)
     targets_noise,
     targets_relatives,
     targets_slow,
+    targets_strangers,
     targets_tails,
 )
 from .base import TARGETS, Target

@@ -157,9 +157,11 @@ class ByGradients(Elsewhere):
         if after is None:
             return state, -math.inf, 0.0
         se = overlap * math.hypot(before.lower_bound_se, after.lower_bound_se)
-        # on a poor surface, a bound whose error is comparable to the promised gain is a guess
-        guess = after.poor and after.lower_bound_se > 0.25 * leap.gain
-        return state, -math.inf if guess else after.lower_bound - before.lower_bound, se
+        gain = after.lower_bound - before.lower_bound
+        # on a poor surface, a gain whose error is comparable to what was promised is a guess, but for a clear loss
+        error = math.sqrt(min(1.0, leap.kl)) * after.lower_bound_se
+        guess = after.poor and error > 0.25 * leap.gain and gain > -constants.CONFIDENCE * se
+        return state, -math.inf if guess else gain, se
 
     def _misleading(self, state: SearchState, surface: Surface) -> bool:
         return surface.poor and state.phase in (Phase.HESSIAN, Phase.SURVEY)

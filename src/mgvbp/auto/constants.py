@@ -131,7 +131,7 @@ BESIDE = 0.02
 SCATTERED = 0.03
 """Share of draws without a finite value above which a probe of the tails may have failed twice by accident."""
 NEARER = 0.99
-"""Factor on the distance of probes at a second hearing; what is known of the others changes little by it."""
+"""Factor on the distance of probes that failed, at a second hearing."""
 SAME_VALUE = 0.01
 """Nats by which two values of the same draw may differ: noise of this size is far below what a gap is about."""
 OUTLYING = 5.0
@@ -142,6 +142,13 @@ ROUNDING = 3e-7
 SUSPICIOUS_TAIL = 30.0
 """Nats from 5.5 to 16.5 standard deviations; where the density falls by less it is looked at farther out. The logarithm
 of a Gaussian falls by 100 nats."""
+REMOTE, REMOTE_RATIO = 8, 1.5
+"""Where a density rises from 5.5 to 16.5 standard deviations, or hardly falls from there to 49.5, it is looked at in so
+many places beyond, each so many times as far out as the one before."""
+LEAST_ASKEW, ASKEW, MOST_FOUND = 2, 10.0, 2
+"""From so many parameters on, a probe at 16.5 standard deviations that the surface misses by more than so many nats
+shows a direction to look in, and that direction, if it is nearly flat, a second one. A Gaussian falls by 136 nats to
+there."""
 HEAVY_TAIL, HEAVY_DRAWS, HEAVY_STRETCH = 15.0, 60.0, 9.0
 """Nats from 5.5 to 16.5 standard deviations; where the density falls by less, as with Student's tails and exponential
 ones, the bound hardly depends on the width of q, so that errors of its gradient cost several times what a surface
@@ -152,6 +159,9 @@ RARE_STRETCH = 2.0
 little to know its own noise well."""
 SLOWEST_FALL = 1.05
 """Smallest power of the distance with which a proper density falls along an axis; 1 would be improper."""
+UNTRIED = 0.1
+"""Share of the variance of what a quadratic misses that a search without a certificate adds to its gap: a fifth of the
+divergence from the posterior, which bounds what any Gaussian may gain."""
 TAIL_NATS = 1000.0
 """Nats by which a surface may miss a point five standard deviations out, in units of the tolerance. A quadratic wall
 that begins two standard deviations out lowers the bound by 1/1500 of what it takes away at five."""

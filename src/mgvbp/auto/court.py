@@ -68,6 +68,8 @@ class Court(Rules):
             sure = surface.lower_bound - constants.CONFIDENCE * math.hypot(surface.lower_bound_se, chosen)
             if surface.size > self.enough and surface.gap < constants.BELIEVED:
                 state = replace(state, record=max(state.record, sure))
+        if surface is not None and state.steep is not None and surface.rest > constants.FAR_FROM_GAUSSIAN:
+            state = replace(state, steep=_steepest(state.archive, surface))
         if surface is not None and _surprising(state, surface):
             steep, first = _steepest(state.archive, surface), state.surprises == 0
             state = replace(
@@ -100,15 +102,18 @@ class Court(Rules):
         """Evaluate the points of a trial next."""
         return replace(state, trial=trial, phase=Phase.TRIAL, want=len(trial.points(state.archive)))
 
-    def _heard(self, state: SearchState, trial: Trial, evaluated: Array) -> SearchState:
-        """Take the log densities at the points of a trial."""
+    def _heard(
+        self, state: SearchState, trial: Trial, evaluated: Array, gradients: Array | None = None
+    ) -> SearchState:
+        """Take the log densities, and gradients if there are any, at the points of a trial."""
         surface = state.surface
         assert surface is not None
+        slopes = None if gradients is None else gradients[2 * len(trial.rows) :]
         verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
         if not any(verdict) and not len(trial.steps):
             return refined(replace(state, trial=None, want=0), surface.size)
         if not any(verdict):
-            if (again := trial.adjourned()) is not None:
+            if (again := trial.adjourned(surface, slopes)) is not None:
                 return self._asked(state, again)
             verdict = tails(trial, state.archive, surface, self.tol)
         return self._sentenced(replace(state, trial=trial, want=0), verdict)
@@ -208,7 +213,7 @@ class Court(Rules):
     def _testified(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
         """Take the log densities (and gradients) at the points of a trial, or at witnesses."""
         if state.trial is not None and state.phase is Phase.TRIAL:
-            return self._heard(self._counted(state, len(theta)), state.trial, evaluated[0])
+            return self._heard(self._counted(state, len(theta)), state.trial, *evaluated)
         return self._witnessed(state, theta, *evaluated)
 
     def _witnessed(self, state: SearchState, theta: Array, *evaluated: Array) -> SearchState:
@@ -246,11 +251,17 @@ def _surprising(state: SearchState, surface: Surface) -> bool:
 
 
 def _steepest(archive: Archive, surface: Surface) -> Array:
-    """One standard deviation in the direction (d,) of the draw by which the surface errs most, given its weight."""
+    """One standard deviation in the direction (d,) in which draws lie that the surface misses.
+
+    It is the first principal direction of the draws, weighted by their weights and by what the surface misses: beside a
+    wall, that across it.
+    """
     q, view = surface.q, archive.view(surface.q)
     missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
-    eps = view.eps[int(np.argmax(view.weights * np.abs(missed)))]
-    return q.family.from_frame(q.factor, eps / max(float(np.linalg.norm(eps)), 1e-300))
+    shares = view.weights * np.abs(missed)
+    shares /= max(float(shares.max()), 1e-300)
+    direction = np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1][:, -1]
+    return q.family.from_frame(q.factor, direction)
 
 
 def _best(state: SearchState) -> Array:

@@ -69,8 +69,10 @@ def wider(trial: Trial, surface: Surface) -> Gaussian | None:
     """A Gaussian that is several times as wide as q, in all directions or in one, and may be better; else None.
 
     A direction is judged by the rule with three nodes for E f: the mean of q has 2/3, and points √3 t standard
-    deviations to either side have 1/6 each. All directions together are judged by points t√d out. The entropy is
-    larger by log t for each direction.
+    deviations to either side have 1/6 each, so that E f is a third of their mean fall below f at the mean. Under q
+    itself it is half a nat below, since q fits the curvature. All directions together are judged by points t√d out.
+    The entropy is larger by log t for each direction. So a quadratic f promises ½ (1 − t²) + log t, which is never
+    positive.
     """
     q, d = trial.q, trial.q.dim
     centre = float(predicted(surface, q.mean[None])[0])
@@ -80,9 +82,10 @@ def wider(trial: Trial, surface: Surface) -> Gaussian | None:
         falls = np.maximum(trial.values[level] - centre, -1e9).reshape(-1, 2).mean(axis=1)
         t, all_t = distance / math.sqrt(3.0), distance / math.sqrt(d)
         k = int(np.argmax(falls))
-        if (gain := falls[k] / 3.0 + 1.0 / 6.0 + math.log(t)) > best:
+        if (gain := falls[k] / 3.0 + 0.5 + math.log(t)) > best:
             best, found = gain, widened(q, trial.directions[trial.along[level][2 * k]], t)
-        if (gain := float(falls.mean()) + 0.5 * d + d * math.log(all_t)) > best:
+        lines = trial.along[level][::2] < len(trial.axes) + constants.DIAGONALS
+        if (gain := float(falls[lines].mean()) + 0.5 * d + d * math.log(all_t)) > best:
             best, found = gain, Gaussian.from_factor(q.mean, q.factor / all_t, q.family)
     return found
 

@@ -243,9 +243,11 @@ class Rules(ABC):
         state = replace(state, failures=state.failures + 1, radius=constants.NARROWING * leap.kl)
         if state.failures > constants.MOST_FAILURES and before.poor:
             return self._escaped(state)
-        if state.radius < constants.SMALLEST_RADIUS or leap.gain < constants.CONFIDENCE * se:
+        noise = constants.CONFIDENCE * se
+        lost = -math.inf < gain < -noise  # which is no noise
+        if state.radius < constants.SMALLEST_RADIUS or (leap.gain < noise and not lost):
             return refined(state, max(self.least, constants.MORE_DRAWS * before.size))
-        if state.fresh:
+        if state.fresh and not (lost and self.needs_gradients):
             return self._surveying(state)
         return self._settled(state, before)
 

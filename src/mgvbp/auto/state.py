@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent
 from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution
@@ -152,7 +153,9 @@ class SearchState:
         """Expected distance of the lower bound of q from the family's optimum, in nats.
 
         Before the result is certified it is what the surface promises and what its noise may hide. It is infinite where
-        the surface cannot be believed.
+        the surface cannot be believed. A search that has ended without a certificate adds a part of the divergence of q
+        from the posterior, which is about half the variance of what the quadratic misses: no Gaussian is better by more
+        than all of it, and none was looked for elsewhere.
         """
         surface = self.surface
         if surface is None:
@@ -162,7 +165,8 @@ class SearchState:
             return self.stretch * stated.noise
         if surface.clipped or surface.poor or (self.ending is not None and self.ending.outcome in REFUTED):
             return math.inf
-        return self.stretch * (surface.gap + stated.noise + stated.noise_sd)
+        missed = max(surface.rest**2 - self.archive.noise**2, 0.0) if self.ending is not None else 0.0
+        return self.stretch * (surface.gap + stated.noise + stated.noise_sd) + constants.UNTRIED * missed
 
     @property
     def gap_se(self) -> float:

@@ -14,7 +14,11 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
   from a Gaussian that is wider in this direction (`witnesses`). They enter the archive with their weights, so that the
   next surface takes the tail into account.
 - *Far away.* From t to 3t standard deviations the logarithm of a proper density falls by more than log 3. It is looked
-  at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5.
+  at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5. Where it rises or
+  hardly falls, eight points farther out show whether that is another mode, or goes on, as with a floor or waves.
+- *Askew.* What is oblique to all axes hardly shows five standard deviations out on one of them, but it does at sixteen.
+  From three parameters on, where the surface misses such a probe, the gradient of what it misses is the direction in
+  which to look (`bearing`): differences show it, or the gradients at the probe.
 - *Elsewhere.* All these points are also looked at for other modes, and for Gaussians that are much wider (`rivals`).
 """
 
@@ -60,18 +64,28 @@ class Trial:
     """Signed distance of each probe from the mean of q, in standard deviations, (m,)."""
     values: Array
     """The log density at the probes, (m,); nan where it is not known."""
+    nearer: Array
+    """Factor on the distances, (m,): where a function failed here and there, it is finite a little nearer."""
     hearing: int = 1
-    """The first hearing or the second, after which nothing more is asked."""
+    """The number of the hearing."""
+    around: int = -1
+    """The probe at whose sides the last d probes lie; −1 if there are none."""
+    found: int = 0
+    """Directions that were found by looking beside probes."""
 
     @property
     def probes(self) -> Array:
-        """The points on the axes and diagonals, (m, d).
+        """The points on the axes and diagonals, (m, d)."""
+        return self.place(self.eps)
 
-        At the second hearing they are a little nearer: a function that failed here and there is finite there.
-        """
-        nearer = 1.0 if self.hearing == 1 else constants.NEARER
-        q, eps = self.q, nearer * self.steps[:, None] * self.directions[self.along]
-        return q.mean + q.family.from_frame(q.factor, eps)
+    @property
+    def eps(self) -> Array:
+        """The probes in the frame, (m, d)."""
+        return np.asarray((self.nearer * self.steps)[:, None] * self.directions[self.along])
+
+    def place(self, eps: Array) -> Array:
+        """Points of the frame (n, d) as θ."""
+        return self.q.mean + self.q.family.from_frame(self.q.factor, eps)
 
     @property
     def near(self) -> NDArray[np.bool_]:
@@ -90,29 +104,69 @@ class Trial:
         return np.concatenate([again + step, again - step, self.probes[np.isnan(self.values)]])
 
     def told(self, evaluated: Array) -> Trial:
-        """The trial with the log densities (n,) at its points; a probe that fails at the second hearing has none."""
+        """The trial with the log densities (n,) at its points; a probe that fails at a later hearing has none."""
         values = self.values.copy()
         values[np.isnan(values)] = evaluated[2 * len(self.rows) :]
-        if self.hearing == 2:
+        if self.hearing > 1:
             values[np.isnan(values)] = -np.inf
         return replace(self, values=values)
 
-    def adjourned(self) -> Trial | None:
-        """The second hearing: near probes that failed once more, and points farther out where the tails are heavy."""
-        heavy = _too_flat(self, NEAR, FAR, constants.SUSPICIOUS_TAIL)
+    def adjourned(self, surface: Surface, slopes: Array | None = None) -> Trial | None:
+        """The next hearing, if there is more to ask; ``slopes`` (n, d) are the gradients at the last points.
+
+        At the second, near probes that failed are repeated, and tails that are heavy are looked at farther out. The
+        sides of a probe that the surface misses show a direction, in which probes follow. If these fall little, the
+        direction is corrected in the same way, once: nearly flat is not yet flat.
+        """
         lost = np.isnan(self.values)
-        if self.hearing == 2 or not (len(heavy) or (lost & self.near).any()):
-            return None
-        return replace(
+        again = lost & self.near
+        following = replace(
             self,
             rows=np.empty(0, dtype=np.intp),
-            along=np.concatenate([self.along, self.along[heavy]]),
-            steps=np.concatenate([self.steps, np.sign(self.steps[heavy]) * FARTHER]),
-            values=np.concatenate(
-                [np.where(lost & ~self.near, -np.inf, self.values), np.full(len(heavy), np.nan)]
-            ),
-            hearing=2,
+            values=np.where(lost & ~self.near, -np.inf, self.values),
+            nearer=np.where(again, constants.NEARER, self.nearer),
+            hearing=self.hearing + 1,
+            around=-1,
         )
+        if self.around >= 0:
+            direction = _from_sides(self, surface)
+            return None if direction is None else following.towards(direction)
+        following = _farther(following)
+        missed = _most_missed(self, surface)
+        if missed < 0:
+            return following if np.isnan(following.values).any() else None
+        if slopes is None:
+            return following.at_sides_of(missed)
+        slope = slopes[missed - len(self.values) + len(slopes)]
+        direction = _from_slope(self, surface, missed, slope)
+        return following if direction is None else following.towards(direction)
+
+    def with_probes(self, along: NDArray[np.intp], steps: Array) -> Trial:
+        """The trial with more probes in known directions."""
+        return replace(
+            self,
+            along=np.concatenate([self.along, along]),
+            steps=np.concatenate([self.steps, steps]),
+            values=np.concatenate([self.values, np.full(len(steps), np.nan)]),
+            nearer=np.concatenate([self.nearer, np.ones(len(steps))]),
+        )
+
+    def towards(self, direction: Array) -> Trial:
+        """The trial with probes on both sides in another direction (d,)."""
+        directions = np.concatenate([self.directions, direction[None]])
+        turned = replace(self, directions=directions, found=self.found + 1)
+        steps = np.array([-NEAR, NEAR, -FAR, FAR])
+        return turned.with_probes(np.full(len(steps), len(self.directions)), steps)
+
+    def at_sides_of(self, k: int) -> Trial:
+        """The trial with d probes beside the k-th one: one standard deviation further out on each axis of the frame."""
+        centre, d = self.eps[k], self.q.dim
+        sides = centre + np.diag(np.where(centre < 0.0, -1.0, 1.0))
+        lengths = np.linalg.norm(sides, axis=1)
+        turned = replace(
+            self, directions=np.concatenate([self.directions, sides / lengths[:, None]]), around=k
+        )
+        return turned.with_probes(len(self.directions) + np.arange(d), lengths)
 
 
 class Verdict(NamedTuple):
@@ -154,6 +208,7 @@ def summoned(
         along=np.concatenate([np.repeat(np.arange(len(lines)), 4), len(lines) + np.arange(len(scattered))]),
         steps=steps,
         values=np.full(len(steps), np.nan),
+        nearer=np.ones(len(steps)),
     )
 
 
@@ -161,7 +216,7 @@ def repetition(archive: Archive, q: Gaussian) -> Trial:
     """A trial that evaluates a central draw again, and no more."""
     nowhere, d = np.empty(0), q.dim
     along = np.empty(0, dtype=np.intp)
-    return Trial(q, np.array([_central(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere)
+    return Trial(q, np.array([_central(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere, nowhere)
 
 
 def _central(archive: Archive, q: Gaussian) -> int:
@@ -224,21 +279,98 @@ def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdi
         k = int(np.flatnonzero(zero)[0])
         axis = trial.axes[trial.along[k]] if trial.along[k] < len(trial.axes) else -1
         return Verdict(outside=(axis, float(trial.probes[k, axis])))
-    if flat := _too_flat(trial, FAR, FARTHER):
-        return Verdict(improper=int(trial.along[flat[0]]))
+    if (flat := _improper(trial)) is not None:
+        return Verdict(improper=flat)
     heavy = bool(_too_flat(trial, NEAR, FAR, constants.HEAVY_TAIL))
     return Verdict(suspects=_suspects(trial, archive, surface, tol), heavy=heavy)
 
 
 def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list[int]:
     """Probes at ``end`` where the density has fallen from ``start`` by less than ``least`` nats, or than log 3."""
-    pairs = zip(trial.along.tolist(), trial.steps.tolist(), strict=True)
-    known = {pair: k for k, pair in enumerate(pairs)}
     least = max(least, constants.SLOWEST_FALL * math.log(end / start))
-    nearer = {
-        k: known[along, math.copysign(start, step)] for (along, step), k in known.items() if abs(step) == end
-    }
-    return [k for k, before in nearer.items() if trial.values[before] - trial.values[k] < least]
+    ends = np.flatnonzero(np.abs(trial.steps) == end).tolist()
+    return [k for k in ends if trial.values[_nearer(trial, k, start)] - trial.values[k] < least]
+
+
+def _improper(trial: Trial) -> int | None:
+    """The direction of a line on which the density falls more slowly than 1/θ, or returns to where it was at `NEAR`.
+
+    At least two remote probes must show it: one may belong to another mode.
+    """
+    shown: dict[tuple[int, float], int] = {}
+    for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
+        line = int(trial.along[k]), math.copysign(1.0, trial.steps[k])
+        least = constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / NEAR)
+        flat = trial.values[_nearer(trial, k, NEAR)] - trial.values[k] < least
+        shown[line] = shown.get(line, 0) + int(flat)
+    return next((along for (along, _), count in shown.items() if count > 1), None)
+
+
+def _farther(trial: Trial) -> Trial:
+    """The trial with probes at `FARTHER` where tails are heavy, and remote ones where they rise or hardly fall."""
+    heavy = _too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
+    rising = [k for k in heavy if trial.values[k] > trial.values[_nearer(trial, k, NEAR)]]
+    remote = FARTHER * constants.REMOTE_RATIO ** np.arange(1, constants.REMOTE + 1)
+    asked, lines = trial, 0
+    for k in heavy:
+        if not _reaches(trial, k, FARTHER):
+            asked = asked.with_probes(trial.along[[k]], math.copysign(FARTHER, trial.steps[k]) * np.ones(1))
+    for k in rising + _too_flat(trial, FAR, FARTHER):
+        if lines < constants.MOST_SUSPECTS and not _reaches(asked, k, float(remote[0])):
+            steps = math.copysign(1.0, trial.steps[k]) * remote
+            asked, lines = asked.with_probes(np.full(len(steps), trial.along[k]), steps), lines + 1
+    return asked
+
+
+def _reaches(trial: Trial, k: int, distance: float) -> bool:
+    """Whether there is a probe so far out on the line and the side of the k-th one."""
+    line = (trial.along == trial.along[k]) & (np.sign(trial.steps) == np.sign(trial.steps[k]))
+    return bool((np.abs(trial.steps[line]) >= distance).any())
+
+
+def _nearer(trial: Trial, k: int, distance: float) -> int:
+    """The probe on the line and the side of the k-th one, at a smaller distance."""
+    same = (trial.along == trial.along[k]) & (trial.steps == math.copysign(distance, trial.steps[k]))
+    return int(np.flatnonzero(same)[0])
+
+
+def _most_missed(trial: Trial, surface: Surface) -> int:
+    """The probe at `FAR` beside which to look for a direction; −1 if there is none.
+
+    It is the one that the surface misses most, then one in the direction that was found if the fall there is small.
+    """
+    far = (np.abs(trial.steps) == FAR) & np.isfinite(trial.values)
+    if trial.q.dim < constants.LEAST_ASKEW or trial.found == constants.MOST_FOUND:
+        return -1
+    if trial.found:
+        flat = _too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
+        return max((k for k in flat if trial.along[k] == trial.along[-1]), default=-1)
+    missed = np.where(far, np.abs(trial.values - predicted(surface, trial.probes)), 0.0)
+    k = int(np.argmax(missed))
+    return k if missed[k] > constants.ASKEW else -1
+
+
+def _from_sides(trial: Trial, surface: Surface) -> Array | None:
+    """The `bearing` by differences between the probe and those at its sides."""
+    k, d = trial.around, trial.q.dim
+    off = trial.values - predicted(surface, trial.probes)
+    return bearing((off[-d:] - off[k]) * np.where(trial.eps[k] < 0.0, -1.0, 1.0))
+
+
+def _from_slope(trial: Trial, surface: Surface, k: int, slope: Array) -> Array | None:
+    """The `bearing` by the gradient of the log density at the k-th probe, (d,)."""
+    d, q = trial.q.dim, trial.q
+    ahead, behind = (predicted(surface, trial.place(trial.eps[k] + h * np.eye(d))) for h in (1.0, -1.0))
+    return bearing(q.family.solve(q.factor, slope[None])[0] - 0.5 * (ahead - behind))
+
+
+def bearing(slope: Array) -> Array | None:
+    """The direction (d,), of length 1, of the gradient of what a surface misses; None if that is too small.
+
+    Whatever depends on one direction u alone, such as an oblique wall or floor, has a gradient along u everywhere.
+    """
+    length = float(np.linalg.norm(slope))
+    return slope / length if constants.ASKEW / FAR < length < np.inf else None
 
 
 def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> tuple[tuple[int, int], ...]:

@@ -57,7 +57,14 @@ class Outcome(Enum):
 
 
 REFUTED = frozenset(
-    {Outcome.FLAT, Outcome.OUTSIDE, Outcome.INCONSISTENT, Outcome.DISAGREE, Outcome.SURPASSED}
+    {
+        Outcome.FLAT,
+        Outcome.OUTSIDE,
+        Outcome.INCONSISTENT,
+        Outcome.DISAGREE,
+        Outcome.SURPASSED,
+        Outcome.UNSETTLED,
+    }
 )
 """What shows that no lower bound, or none that was found, can be believed."""
 
