@@ -136,7 +136,8 @@ def from_statsmodels(model: Any, /, priors: Mapping[str, Any] | None = None) -> 
     estimation; to compare models by their evidence, give your own.
 
     **θ** is what statsmodels calls unconstrained parameters (``untransform_params``), but for variances, where it is
-    their logarithm; for models without constraints θ are the parameters themselves. The log-Jacobian is included.
+    their logarithm, and partial autocorrelations, where it is Fisher's ``arctanh``; for models without constraints θ
+    are the parameters themselves. The log-Jacobian is included.
 
     **What is integrated out.** The variance of OLS, WLS and GLS, and the dispersion of a GLM that has one, is a
     parameter ``scale``. That of MixedLM is integrated out under the prior 1/scale, and the variances of its random
