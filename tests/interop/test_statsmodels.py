@@ -531,6 +531,22 @@ def test_observed_rows_are_drawn_with_the_covariance_that_they_have(build):
     np.testing.assert_array_less(np.abs(noise.T @ noise / 1000 - covariance), 6.0 * width)
 
 
+def test_draws_of_autoregressive_errors_are_autoregressive():
+    """GLSAR with ρ = 0.8: neighbours correlate by 0.8, the variance is scale/(1 − ρ²), also at rows of its own."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(400)
+    theirs = sm.GLSAR(1.0 + 2.0 * x, sm.add_constant(x), rho=[0.8])
+    model = known(theirs, [1.0, 2.0])
+    theta = model.parameters.unconstrain(
+        {"const": np.ones(200), "x1": np.full(200, 2.0), "scale": np.ones(200)}
+    )
+    errors = model.predict(theta, rng=1).draws - (1.0 + 2.0 * x)
+    assert (errors[:, 1:] * errors[:, :-1]).mean() / (errors**2).mean() == pytest.approx(0.8, abs=0.02)
+    assert errors.var() == pytest.approx(1.0 / (1.0 - 0.8**2), rel=0.08)
+    apart = model.predict(theta, np.ones((50, 2)), rng=2).draws
+    assert apart.var() == pytest.approx(1.0 / (1.0 - 0.8**2), rel=0.08)
+
+
 def test_a_formula_turns_a_frame_into_columns():
     data = sm.datasets.spector.load_pandas().data
     model = mgvbp.from_statsmodels(sm.Logit.from_formula("GRADE ~ GPA * PSI", data))
@@ -609,6 +625,19 @@ def test_errors_of_statsmodels_become_sentences():
     ):
         with case(given), pytest.raises(InvalidInputError, match=r"cannot predict this: \w+: \w"):
             model.predict(model.start.sample(2, rng=0), **given)
+
+
+def test_missing_values_and_penalties_are_named():
+    y, X = spector()
+    with pytest.raises(InvalidInputError, match="missing='drop'"):
+        mgvbp.from_statsmodels(sm.OLS(y.mask(X["GPA"] > 3.9), X))
+    for results in (
+        sm.OLS(y, X).fit_regularized(alpha=0.1),
+        sm.Logit(y, X).fit_regularized(alpha=0.1, disp=0),
+        sm.GLM(y, X, family=sm.families.Binomial()).fit_regularized(alpha=0.1),
+    ):
+        with pytest.raises(InvalidInputError, match="the penalty as priors"):
+            mgvbp.from_statsmodels(results)
 
 
 def test_constraints_are_not_lost_in_silence():

@@ -34,8 +34,9 @@ def transformed_parameters(
 
     statsmodels maps u to the parameters. Its entries are left alone (θ = u), but for two kinds. Of variances
     ``σ² = u²`` two u give the same: there ``θ = log σ²``, as for the diagonals of Cholesky factors ``θ = log u``.
-    Partial autocorrelations are ``r = u/√(1 + u²)``, up to their signs, so that a posterior that reaches a unit root has a tail of
-    order |u|⁻³, without a variance: there ``u = sinh θ`` and ``r = tanh θ``, Fisher's scale, with exponential tails.
+    Partial autocorrelations are ``r = u/√(1 + u²)``, up to their signs, so that a posterior that reaches a unit root
+    has a tail of order |u|⁻³, without a variance: there ``u = sinh θ`` and ``r = tanh θ``, Fisher's scale, with
+    exponential tails.
 
     Parameters
     ----------
