@@ -89,6 +89,15 @@ def pymc_schools() -> tuple[Way, Way]:
     return with_pymc(model)
 
 
+def pymc_centred() -> tuple[Way, Way]:
+    pm = import_module("pymc")
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu", 0.0, 5.0), pm.HalfCauchy("tau", 5.0)
+        effects = pm.Normal("effects", mu, tau, shape=8)
+        pm.Normal("y", effects, ERRORS, observed=EFFECTS)
+    return with_pymc(model)
+
+
 # --- NumPyro ------------------------------------------------------------------------------------------------
 
 
@@ -139,6 +148,18 @@ def numpyro_schools() -> tuple[Way, Way]:
     return with_numpyro(model, ERRORS, EFFECTS)
 
 
+def numpyro_centred() -> tuple[Way, Way]:
+    numpyro, dist = import_module("numpyro"), import_module("numpyro.distributions")
+
+    def model(errors: Any, y: Any) -> None:
+        mu, tau = numpyro.sample("mu", dist.Normal(0.0, 5.0)), numpyro.sample("tau", dist.HalfCauchy(5.0))
+        with numpyro.plate("schools", 8):
+            effects = numpyro.sample("effects", dist.Normal(mu, tau))
+            numpyro.sample("y", dist.Normal(effects, errors), obs=y)
+
+    return with_numpyro(model, ERRORS, EFFECTS)
+
+
 # --- the models' data ---------------------------------------------------------------------------------------
 
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
@@ -156,8 +177,10 @@ def poisson_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 CASES: dict[str, Callable[[], tuple[Way, Way]]] = {
     "pymc: hierarchical Poisson, d = 15": pymc_poisson,
     "pymc: eight schools, d = 10": pymc_schools,
+    "pymc: eight schools, centred": pymc_centred,
     "numpyro: hierarchical Poisson, d = 15": numpyro_poisson,
     "numpyro: eight schools, d = 10": numpyro_schools,
+    "numpyro: eight schools, centred": numpyro_centred,
 }
 """What a row is called, and the function that makes it; the name begins with the package."""
 

@@ -35,6 +35,7 @@ from mgvbp.volatility.filters import (
     GarchFilter,
     arch_startup,
 )
+from mgvbp.volatility.laws import LAWS
 from timing import best_time
 
 Array = NDArray[np.float64]
@@ -48,11 +49,21 @@ CASES: list[tuple[str, Filter, dict[str, object], list[float]]] = [
 ]
 """Name, filter, what arch calls it, and where the draws are: within 5% of these coefficients."""
 
+RANGES: dict[str, list[tuple[float, float]]] = {
+    "normal": [],
+    "t": [(4.0, 10.0)],
+    "skewt": [(4.0, 10.0), (-0.3, 0.3)],
+    "ged": [(1.2, 1.8)],
+}
+"""Where the draws of the shape parameters are."""
+
 FITS: list[tuple[VolatilityModel, dict[str, object]]] = [
     (GARCH(1, 1), {}),
     (GARCH(1, 1, dist="t"), {"dist": "t"}),
     (GJR(1, 1, 1), {"o": 1}),
     (GJR(1, 1, 1, dist="t"), {"o": 1, "dist": "t"}),
+    (GJR(1, 1, 1, dist="skewt"), {"o": 1, "dist": "skewt"}),
+    (GJR(1, 1, 1, dist="ged"), {"o": 1, "dist": "ged"}),
     (EGARCH(1, 1, 1), {"vol": "EGARCH", "o": 1}),
     (FIGARCH(1, 1), {"vol": "FIGARCH"}),
     (GARCH(1, 2, dist="t"), {"q": 2, "dist": "t"}),  # β_1 and β_2 are hard to tell apart: far from Gaussian
@@ -69,7 +80,7 @@ def main() -> None:
     with threadpool_limits(1):
         for name, ours, theirs, center in CASES:
             for mean in ("Zero", "Constant"):
-                for dist in ("normal", "t"):
+                for dist in LAWS:
                     kernel(name, ours, theirs, center, returns, mean, dist)
         prices = sp500.load()["Adj Close"]
         shipped = np.asarray(100.0 * prices.pct_change().dropna(), dtype=np.float64)
@@ -98,7 +109,8 @@ def kernel(
     rng = np.random.default_rng(1)
     coefficients = np.array(center)[:, None] * rng.uniform(0.95, 1.05, (len(center), DRAWS))
     b = rng.normal(0.0, 0.03, (0 if mean == "Zero" else 1, DRAWS))
-    nu = rng.uniform(4.0, 10.0, DRAWS) if dist == "t" else None
+    shape = [rng.uniform(*ends, DRAWS) for ends in RANGES[dist]]
+    law = LAWS[dist](*shape)
     X = np.ones((len(y), len(b)))
     residuals = y - y.mean() if len(b) else y
     sample = FilterData(y, X, arch_startup(residuals))
@@ -107,7 +119,7 @@ def kernel(
     model = make(y, mean=mean, dist=dist, rescale=False, p=1, q=1, **theirs)
     backcast, bounds = model.volatility.backcast(residuals), model.volatility.variance_bounds(residuals)
     variances = np.empty_like(y)
-    parameters = np.concatenate([b, coefficients, np.empty((0, DRAWS)) if nu is None else nu[None]]).T.copy()
+    parameters = np.vstack([b, coefficients, *shape]).T.copy()
     if "FIGARCH" in name:  # arch divides its ω by 1 − β, where the filter takes the quotient
         coefficients[0] /= 1.0 - coefficients[-1]
 
@@ -115,7 +127,7 @@ def kernel(
         return np.array([-model._loglikelihood(row, variances, backcast, bounds) for row in parameters])
 
     def by_us() -> Array:
-        return ours.log_likelihood(sample, b, coefficients, nu)
+        return ours.log_likelihood(sample, b, coefficients, law)
 
     error = np.abs(by_us() - by_arch()).max()
     mine, other = best_time(by_us), best_time(by_arch)

@@ -17,7 +17,9 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 DOCS = Path(__file__).parent
-PAGES = sorted((DOCS / "tutorials").glob("*.md"))
+FOREIGN = ("pymc", "numpyro", "statsmodels", "arch")
+"""Pages on models of other packages."""
+PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / f"{name}.md" for name in FOREIGN)]
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
 FENCE = re.compile(r"^```(?P<kind>\S*) ?(?P<what>[^\n]*)\n(?P<body>.*?)^```\n?", re.DOTALL | re.MULTILINE)

@@ -279,6 +279,40 @@ def test_a_small_model_agrees_with_its_exact_posterior():
     np.testing.assert_allclose(posterior.std, std, rtol=0.05)
 
 
+def test_near_a_unit_root_the_tail_is_not_lost():
+    """An AR(1) of 100 days with φ near 1: the exact density, summed over Fisher's scale and log σ².
+
+    On the scale that statsmodels has the tail is of order |u|⁻³, and the standard deviation was 15% small.
+    """
+    rng = np.random.default_rng(1)
+    y = np.zeros(100)
+    y[0] = rng.normal() / np.sqrt(1.0 - 0.98**2)
+    for t in range(1, 100):
+        y[t] = 0.98 * y[t - 1] + rng.normal()
+    model = mgvbp.from_statsmodels(sm.tsa.SARIMAX(y, order=(1, 0, 0)))
+    posterior = mgvbp.fit(model)
+    fisher, size = np.meshgrid(np.linspace(-1.0, 9.0, 400), np.linspace(-1.5, 1.5, 120), indexing="ij")
+    phi, variance = np.tanh(fisher), np.exp(size)
+    squares = (
+        y[0] ** 2 * (1.0 - phi**2) + y[1:] @ y[1:] - 2.0 * phi * (y[1:] @ y[:-1]) + phi**2 * (y[:-1] @ y[:-1])
+    )
+    log_likelihood = 0.5 * np.log1p(-(phi**2)) - 50.0 * size - 0.5 * squares / variance
+    prior = stats.halfnorm(scale=np.std(y)).logpdf(np.sqrt(variance)) - 0.5 * size
+    log_density = log_likelihood + prior + np.log1p(-(phi**2)) + size
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = (weights * phi).sum()
+    std = np.sqrt((weights * (phi - mean) ** 2).sum())
+    assert abs(posterior["ar.L1"].mean - mean) < 0.05 * std
+    assert posterior["ar.L1"].std == pytest.approx(std, rel=0.06)
+    theta = np.array([[-30.0, 0.0], [0.3, 0.0], [12.0, 0.0]])
+    np.testing.assert_allclose(model.values(theta)[:, 0], -np.tanh(theta[:, 0]), rtol=1e-12)
+    # far out the map itself has lost its slope, |u| being e³⁰/2
+    np.testing.assert_allclose(
+        model.parameters.log_jacobian(theta)[1:], -2.0 * np.log(np.cosh(theta[1:, 0])), rtol=1e-6
+    )
+
+
 def test_a_variance_that_is_estimated_as_zero_is_no_obstacle():
     posterior = mgvbp.fit(mgvbp.from_statsmodels(sm.tsa.UnobservedComponents(nile(), "lltrend")))
     assert posterior.converged
@@ -497,6 +531,22 @@ def test_observed_rows_are_drawn_with_the_covariance_that_they_have(build):
     np.testing.assert_array_less(np.abs(noise.T @ noise / 1000 - covariance), 6.0 * width)
 
 
+def test_draws_of_autoregressive_errors_are_autoregressive():
+    """GLSAR with ρ = 0.8: neighbours correlate by 0.8, the variance is scale/(1 − ρ²), also at rows of its own."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(400)
+    theirs = sm.GLSAR(1.0 + 2.0 * x, sm.add_constant(x), rho=[0.8])
+    model = known(theirs, [1.0, 2.0])
+    theta = model.parameters.unconstrain(
+        {"const": np.ones(200), "x1": np.full(200, 2.0), "scale": np.ones(200)}
+    )
+    errors = model.predict(theta, rng=1).draws - (1.0 + 2.0 * x)
+    assert (errors[:, 1:] * errors[:, :-1]).mean() / (errors**2).mean() == pytest.approx(0.8, abs=0.02)
+    assert errors.var() == pytest.approx(1.0 / (1.0 - 0.8**2), rel=0.08)
+    apart = model.predict(theta, np.ones((50, 2)), rng=2).draws
+    assert apart.var() == pytest.approx(1.0 / (1.0 - 0.8**2), rel=0.08)
+
+
 def test_a_formula_turns_a_frame_into_columns():
     data = sm.datasets.spector.load_pandas().data
     model = mgvbp.from_statsmodels(sm.Logit.from_formula("GRADE ~ GPA * PSI", data))
@@ -575,6 +625,19 @@ def test_errors_of_statsmodels_become_sentences():
     ):
         with case(given), pytest.raises(InvalidInputError, match=r"cannot predict this: \w+: \w"):
             model.predict(model.start.sample(2, rng=0), **given)
+
+
+def test_missing_values_and_penalties_are_named():
+    y, X = spector()
+    with pytest.raises(InvalidInputError, match="missing='drop'"):
+        mgvbp.from_statsmodels(sm.OLS(y.mask(X["GPA"] > 3.9), X))
+    for results in (
+        sm.OLS(y, X).fit_regularized(alpha=0.1),
+        sm.Logit(y, X).fit_regularized(alpha=0.1, disp=0),
+        sm.GLM(y, X, family=sm.families.Binomial()).fit_regularized(alpha=0.1),
+    ):
+        with pytest.raises(InvalidInputError, match="the penalty as priors"):
+            mgvbp.from_statsmodels(results)
 
 
 def test_constraints_are_not_lost_in_silence():

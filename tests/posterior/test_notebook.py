@@ -227,3 +227,25 @@ def test_corrected_draws_have_names(named):
     np.testing.assert_array_equal(corrected["sigma"], named.named(theta)["sigma"])
     with pytest.raises(InvalidTypeError, match="corrected must be True or False"):
         named.draws(5, corrected="yes")
+
+
+# --- a diagnosis --------------------------------------------------------------------------------------
+
+
+def test_a_diagnosis_shows_its_verdict_advice_and_corrections():
+    """The numbers of its arrays and the sentences of its text; names are escaped, and at most 40 rows are shown."""
+    labels = ["<b>drift</b>", *(f"x{i}" for i in range(44))]
+    diagnosis = mgvbp.fit(quadratic, labels=labels, grad=lambda theta: -theta).diagnose()
+    html = diagnosis._repr_html_()
+    text = "".join(tree_of(html).itertext())
+    assert f"{diagnosis.verdict.upper()}. {diagnosis.advice}" in text
+    assert all(line in text for line in str(diagnosis).split("\n\n")[0].splitlines())
+    assert "<b>drift" not in html
+    head, *rows, last = rows_of(html)
+    assert head[1] == "mean shift/sd"
+    assert len(rows) == 40
+    assert last[0] == "… 5 more, less far off"
+    for label, shift, *_, verdict in rows:
+        i = labels.index(label)
+        assert float(shift) == pytest.approx(diagnosis.mean_shift[i], abs=6e-4)
+        assert verdict == diagnosis.verdicts[i]

@@ -34,6 +34,7 @@ from mgvbp.volatility.filters import (
 )
 from mgvbp.volatility.filters.egarch import exponential
 from mgvbp.volatility.filters.lanes import compiled
+from mgvbp.volatility.laws import LAWS, Normal, StudentT
 from mgvbp.volatility.scores import mse, qlike
 
 RUNS = json.loads(
@@ -199,8 +200,8 @@ def assert_plain_recursion(kind, orders, sample, m):
     model = filter_of(kind, orders, **options)
     coefficients, mean, nu = draws_of(kind, orders, 5, m)
     h = model.variance(sample, mean, coefficients)
-    values = {None: model.log_likelihood(sample, mean, coefficients, first=7)}
-    values["t"] = model.log_likelihood(sample, mean, coefficients, nu)
+    values = {None: model.log_likelihood(sample, mean, coefficients, Normal(), first=7)}
+    values["t"] = model.log_likelihood(sample, mean, coefficients, StudentT(nu))
     assert h.shape == (151, 5)
     for s in range(5):
         e = sample.y - sample.X @ mean[:, s]
@@ -249,7 +250,7 @@ def arch_returns():
     return {"sp500": series[0][:1698], "nasdaq": series[1][-600:]}
 
 
-@pytest.mark.parametrize("dist", ["normal", "t"])
+@pytest.mark.parametrize("dist", LAWS)
 @pytest.mark.parametrize("mean", ["Zero", "Constant", "AR"])
 @pytest.mark.parametrize("kind", ["garch", "egarch", "figarch"])
 def test_arch(kind, mean, dist):
@@ -263,7 +264,9 @@ def test_arch(kind, mean, dist):
         sample = FilterData(y, X, arch_startup(y - X @ np.linalg.lstsq(X, y)[0] if m else y))
         for order in orders:
             coefficients, b, nu = draws_of(kind, order, 1, m, seed=sum(order))
-            theirs = np.concatenate([b[:, 0], coefficients[:, 0], nu if dist == "t" else []])
+            shape = {"normal": [], "t": [nu], "skewt": [nu, np.array([-0.3])], "ged": [nu / 3.0]}[dist]
+            law = LAWS[dist](*shape)
+            theirs = np.concatenate([b[:, 0], coefficients[:, 0], *shape])
             p, o, q = order if kind != "figarch" else (order[0], 0, order[1])
             if kind == "figarch" and q:
                 theirs[m] *= 1.0 - coefficients[-1, 0]
@@ -272,7 +275,7 @@ def test_arch(kind, mean, dist):
             )
             fixed = model.fix(theirs)
             ours = filter_of(kind, order)
-            value = ours.log_likelihood(sample, b, coefficients, nu if dist == "t" else None)[0]
+            value = ours.log_likelihood(sample, b, coefficients, law)[0]
             assert value == pytest.approx(fixed.loglikelihood, rel=1e-14, abs=1e-8), (name, order)
             h = ours.variance(sample, b, coefficients)[:, 0]
             np.testing.assert_allclose(h[:-1], fixed.conditional_volatility[lags:] ** 2, rtol=1e-9)
@@ -367,7 +370,7 @@ def test_saved_runs(kind):
         r, none = frame["r"].to_numpy(), np.empty((0, 1))
         sample = FilterData(r, np.empty((len(r), 0)), paper_startup(r))
         with case(orders, run["method"], segment):
-            value = model.log_likelihood(sample, none, coefficients)[0]
+            value = model.log_likelihood(sample, none, coefficients, Normal())[0]
             assert value == pytest.approx(run[f"{segment}_loglik"], abs=1e-9)
             h = model.variance(sample, none, coefficients)[:-1, 0]
             for name in ("r", "rv"):
@@ -386,10 +389,10 @@ def test_saved_runs(kind):
 def test_any_number_of_draws(kind, orders, m):
     sample, model = sample_of(150, m), filter_of(kind, orders)
     coefficients, mean, nu = draws_of(kind, orders, 150, m)
-    for given_nu in (None, nu):
-        whole = model.log_likelihood(sample, mean, coefficients, given_nu)
+    for law in (Normal(), StudentT(nu)):
+        whole = model.log_likelihood(sample, mean, coefficients, law)
         for some in (slice(3, 4), slice(30, 37), slice(1, 150), slice(149, None, -1)):
-            part = None if given_nu is None else nu[some]
+            part = StudentT(nu[some]) if isinstance(law, StudentT) else law
             value = model.log_likelihood(sample, mean[:, some], coefficients[:, some], part)
             np.testing.assert_allclose(value, whole[some], rtol=1e-13)
     whole = model.variance(sample, mean, coefficients)
@@ -401,7 +404,10 @@ def test_any_number_of_draws(kind, orders, m):
 def test_threads(monkeypatch):
     sample, model = sample_of(150), FigarchFilter(1, 1)
     coefficients, mean, nu = draws_of("figarch", (1, 1), 200)
-    alone = model.log_likelihood(sample, mean, coefficients, nu), model.variance(sample, mean, coefficients)
+    alone = (
+        model.log_likelihood(sample, mean, coefficients, StudentT(nu)),
+        model.variance(sample, mean, coefficients),
+    )
     pools = []
 
     class Pool(base.ThreadPoolExecutor):
@@ -413,7 +419,7 @@ def test_threads(monkeypatch):
     monkeypatch.setattr(base, "THREADED", 1)
     monkeypatch.setattr(base.numba.config, "NUMBA_NUM_THREADS", 3)
     together = (
-        model.log_likelihood(sample, mean, coefficients, nu),
+        model.log_likelihood(sample, mean, coefficients, StudentT(nu)),
         model.variance(sample, mean, coefficients),
     )
     assert pools == [3, 3]
@@ -438,11 +444,11 @@ def test_a_wild_draw_harms_no_other(case, wild, convention, student):
     kind, orders = case
     sample, model = sample_of(150, 1, convention), filter_of(kind, orders)
     coefficients, mean, nu = draws_of(kind, orders, 9, 1)
-    given_nu = nu if student else None
-    before = model.log_likelihood(sample, mean, coefficients, given_nu)
+    law = StudentT(nu) if student else Normal()
+    before = model.log_likelihood(sample, mean, coefficients, law)
     coefficients[:, 4] = wild[: len(coefficients)]
     mean[0, 4] = wild[-1]
-    after = model.log_likelihood(sample, mean, coefficients, given_nu)
+    after = model.log_likelihood(sample, mean, coefficients, law)
     others = np.arange(9) != 4
     np.testing.assert_array_equal(after[others], before[others])
     assert after[4] != np.inf
@@ -477,7 +483,7 @@ def test_extreme_but_meant_seriously(kind):
     for convention in ("arch", "paper"):
         sample = sample_of(150, 0, convention)
         values = filter_of(kind, orders).log_likelihood(
-            sample, np.empty((0, len(points))), np.array(points).T
+            sample, np.empty((0, len(points))), np.array(points).T, Normal()
         )
         assert np.isfinite(values).all()
         for value, point in zip(values, points, strict=True):
@@ -492,8 +498,8 @@ def test_variances_and_residuals_of_any_size():
     h = np.concatenate([sizes, [9e16, 9e16, 1.0]])
     b = np.concatenate([np.zeros_like(sizes), [1e28, 1.0, 1e28]])
     for nu in (None, 5.0):
-        freedom = None if nu is None else np.full(len(h), nu)
-        values = GarchFilter(1, 0, 0).log_likelihood(sample, b[None], [h, np.zeros_like(h)], freedom)
+        law = Normal() if nu is None else StudentT(np.full(len(h), nu))
+        values = GarchFilter(1, 0, 0).log_likelihood(sample, b[None], [h, np.zeros_like(h)], law)
         expected = [density(sample.y - mean, size, nu).sum() for mean, size in zip(b, h, strict=True)]
         np.testing.assert_allclose(values, expected, rtol=1e-12)
 
@@ -507,7 +513,7 @@ def test_many_degrees_of_freedom():
         scaled = sample.y**2 / h / (nu - 2.0)
         constant = np.log1p(-1.0 / (4.0 * nu)) - 0.5 * np.log(2.0 * np.pi) + 0.5 * np.log(nu / (nu - 2.0))
         expected = np.sum(constant - 0.5 * np.log(h) - 0.5 * (nu + 1.0) * np.log1p(scaled))
-        value = model.log_likelihood(sample, mean, coefficients, [nu])[0]
+        value = model.log_likelihood(sample, mean, coefficients, StudentT(np.array([nu])))[0]
         # Γ((ν + 1)/2) / Γ(ν/2) is √(ν/2) (1 − 1/(4ν) + O(1/ν²)); gammaln loses digits as ν grows
         assert value == pytest.approx(expected, abs=150.0 * (0.1 / nu**2 + 1e-15 * nu * np.log(nu)))
 
@@ -515,7 +521,7 @@ def test_many_degrees_of_freedom():
 def test_first_counts_days():
     sample, model = sample_of(150), EgarchFilter(1, 1, 1)
     coefficients, mean, nu = draws_of("egarch", (1, 1, 1), 3)
-    days = [model.log_likelihood(sample, mean, coefficients, nu, first) for first in range(150)]
+    days = [model.log_likelihood(sample, mean, coefficients, StudentT(nu), first) for first in range(150)]
     h = model.variance(sample, mean, coefficients)
     for s in range(3):
         expected = density(sample.y, h[:-1, s], nu[s])
@@ -545,7 +551,9 @@ def test_returns_that_the_mean_explains_leave_nothing_to_start_from():
 
 def test_a_fraction_of_integration_beyond_one_is_nan():
     sample = sample_of(150)
-    values = FigarchFilter(0, 0).log_likelihood(sample, np.empty((0, 3)), [[0.1] * 3, [-0.1, 0.4, 1.1]])
+    values = FigarchFilter(0, 0).log_likelihood(
+        sample, np.empty((0, 3)), [[0.1] * 3, [-0.1, 0.4, 1.1]], Normal()
+    )
     np.testing.assert_array_equal(np.isnan(values), [True, False, True])
 
 
@@ -553,10 +561,10 @@ def test_samples_and_filters_travel():
     """To another process and back: the filter of a sample that has been used before."""
     sample, model = sample_of(150), FigarchFilter(1, 1)
     coefficients, mean, _ = draws_of("figarch", (1, 1), 3)
-    value = model.log_likelihood(sample, mean, coefficients)
+    value = model.log_likelihood(sample, mean, coefficients, Normal())
     again, copy = pickle.loads(pickle.dumps((model, sample)))
     assert isinstance(copy.startup, StartUp)
-    np.testing.assert_array_equal(again.log_likelihood(copy, mean, coefficients), value)
+    np.testing.assert_array_equal(again.log_likelihood(copy, mean, coefficients, Normal()), value)
 
 
 def test_compiles_where_nothing_can_be_kept():

@@ -9,21 +9,31 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm, t
 
+from mgvbp.volatility.laws import Normal, StudentT
 from mgvbp.volatility.risk import mixture_log_density, mixture_quantile, mixture_tail_mean
 
 LEVELS = np.array([1e-12, 1e-6, 0.01, 0.05, 0.5, 0.8, 0.99, 1 - 1e-6])
 
 MIXTURES = {
-    "normal": (np.array([-0.3, 0.4]), np.array([0.5, 2.0]), None),
-    "t": (np.array([-0.3, 0.4]), np.array([0.5, 2.0]), np.array([2.3, 9.0])),
-    "bimodal": (np.array([-4.0, 3.0]), np.array([0.5, 0.7]), None),
-    "three t": (np.array([0.0, 0.1, -0.2]), np.array([1.0, 3.0, 0.2]), np.array([4.0, 30.0, 300.0])),
+    "normal": (np.array([-0.3, 0.4]), np.array([0.5, 2.0]), Normal()),
+    "t": (np.array([-0.3, 0.4]), np.array([0.5, 2.0]), StudentT(np.array([2.3, 9.0]))),
+    "bimodal": (np.array([-4.0, 3.0]), np.array([0.5, 0.7]), Normal()),
+    "three t": (
+        np.array([0.0, 0.1, -0.2]),
+        np.array([1.0, 3.0, 0.2]),
+        StudentT(np.array([4.0, 30.0, 300.0])),
+    ),
 }
 
 
-def components(mu, sigma, nu=None):
+def components(mu, sigma, law=None):
     """Distributions of scipy.stats; its t has the variance ν/(ν − 2)."""
+    nu = getattr(law, "nu", None)
     return norm(mu, sigma) if nu is None else t(nu, mu, sigma * np.sqrt((nu - 2) / nu))
+
+
+def law_of(nu):
+    return Normal() if nu is None else StudentT(np.asarray(nu))
 
 
 def cdf(x, *mixture):
@@ -35,11 +45,11 @@ def cdf(x, *mixture):
 
 @pytest.mark.parametrize("nu", [None, 2.1, 4.0, 50.0, 1e6])
 def test_one_component_is_its_distribution(nu):
-    one = np.array([0.7]), np.array([1.3]), None if nu is None else np.array([nu])
-    exact, x = components(0.7, 1.3, nu), np.array([-30.0, -2.0, 0.7, 3.0])
+    one = np.array([0.7]), np.array([1.3]), law_of(nu)
+    exact, x = components(0.7, 1.3, law_of(nu)), np.array([-30.0, -2.0, 0.7, 3.0])
     np.testing.assert_allclose(mixture_log_density(x, *one), exact.logpdf(x), rtol=1e-9)
     np.testing.assert_allclose(mixture_quantile(LEVELS, *one), exact.ppf(LEVELS), rtol=1e-10, atol=1e-14)
-    five = [None if part is None else np.repeat(part, 5) for part in one]  # five that are equal are one
+    five = [np.repeat(part, 5) for part in one[:2]] + [one[2]]  # five that are equal are one
     np.testing.assert_allclose(mixture_quantile(LEVELS, *five), mixture_quantile(LEVELS, *one), rtol=1e-12)
 
 
@@ -51,7 +61,7 @@ def test_tail_mean_of_one_component(p):
     assert mixture_tail_mean(p, *one) == pytest.approx(normal, rel=1e-10)
     nu, q = 5.0, t.ppf(p, 5.0)
     student = 0.7 - 1.3 * np.sqrt(3.0 / 5.0) * t.pdf(q, nu) / p * (nu + q**2) / (nu - 1.0)
-    assert mixture_tail_mean(p, *one, np.array([nu])) == pytest.approx(student, rel=1e-10)
+    assert mixture_tail_mean(p, *one, StudentT(np.array([nu]))) == pytest.approx(student, rel=1e-10)
 
 
 # --- several ------------------------------------------------------------------------------------------
@@ -109,18 +119,18 @@ def test_quantile_is_increasing_between_components_and_above_its_tail_mean(data,
     size = data.draw(st.integers(1, 6))
     vector = st.lists(number, min_size=size, max_size=size).map(np.array)
     mu, sigma = data.draw(vector), np.exp(data.draw(vector))
-    nu = 2.05 + np.exp(data.draw(vector)) if student else None
+    law = StudentT(2.05 + np.exp(data.draw(vector))) if student else Normal()
     p = np.sort(data.draw(st.lists(st.floats(1e-8, 1.0 - 1e-8), min_size=2, max_size=5, unique=True)))
-    q = mixture_quantile(p, mu, sigma, nu)
+    q = mixture_quantile(p, mu, sigma, law)
     slack = 1e-11 * sigma.max()
     assert (np.diff(q) >= -slack).all()
-    each = components(mu, sigma, nu).ppf(p[:, None])
+    each = components(mu, sigma, law).ppf(p[:, None])
     assert (q >= each.min(axis=1) - 1e-9 * (1 + np.abs(q))).all()
     assert (q <= each.max(axis=1) + 1e-9 * (1 + np.abs(q))).all()
-    tail = mixture_tail_mean(p, mu, sigma, nu)
+    tail = mixture_tail_mean(p, mu, sigma, law)
     assert (tail <= q + slack).all()
     assert (np.diff(tail) >= -1e-9 * (1 + np.abs(tail[1:]))).all()  # a mean over more of the upper part
-    np.testing.assert_allclose(cdf(q, mu, sigma, nu), p, rtol=1e-8)
+    np.testing.assert_allclose(cdf(q, mu, sigma, law), p, rtol=1e-8)
 
 
 # --- many days, many levels ---------------------------------------------------------------------------
@@ -131,14 +141,14 @@ def test_quantile_is_increasing_between_components_and_above_its_tail_mean(data,
 def test_days_and_levels_broadcast(function, student):
     rng = np.random.default_rng(0)
     mu, sigma = 0.1 * rng.standard_normal((5, 40)), np.exp(0.3 * rng.standard_normal((5, 40)))
-    nu = 3.0 + rng.gamma(2.0, 3.0, 40) if student else None
+    law = StudentT(3.0 + rng.gamma(2.0, 3.0, 40)) if student else Normal()
     p = np.array([0.01, 0.05, 0.5])
-    each = np.array([[float(function(a, m, s, nu)) for m, s in zip(mu, sigma, strict=True)] for a in p])
+    each = np.array([[float(function(a, m, s, law)) for m, s in zip(mu, sigma, strict=True)] for a in p])
     own = np.array([0.01, 0.05, 0.5, 0.01, 0.05])  # one for each day
     for found, expected in (
-        (function(p[:, None], mu, sigma, nu), each),
-        (function(0.05, mu, sigma, nu), each[1]),
-        (function(p, mu[2], sigma[2], nu), each[:, 2]),
-        (function(own, mu, sigma, nu), [each[i % 3, i] for i in range(5)]),
+        (function(p[:, None], mu, sigma, law), each),
+        (function(0.05, mu, sigma, law), each[1]),
+        (function(p, mu[2], sigma[2], law), each[:, 2]),
+        (function(own, mu, sigma, law), [each[i % 3, i] for i in range(5)]),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-10)

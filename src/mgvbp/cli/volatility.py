@@ -35,7 +35,9 @@ def add(commands: Any) -> None:
     model.add_argument("--order", type=integers, metavar="N,N", help=f"default: ones; {orders}")
     model.add_argument("--mean", choices=["zero", "constant", "ar"], help="default: that of the convention")
     model.add_argument("--lags", type=count, metavar="K", help="of --mean ar (default: 1)")
-    model.add_argument("--dist", choices=["normal", "t"], default="t", help="of the errors (default: t)")
+    model.add_argument(
+        "--dist", choices=["normal", "t", "skewt", "ged"], default="t", help="of the errors (default: t)"
+    )
     model.add_argument(
         "--convention",
         choices=["arch", "paper"],

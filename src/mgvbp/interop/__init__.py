@@ -3,7 +3,8 @@
 This package may import `problem` and lower layers; a foreign package is imported when a model of it is given. Begin
 with `model`, the class that Bayesian models become, and `estimated`, the one of models with a likelihood alone.
 `jax_function` and `torch_function` differentiate functions; `numpyro_model`, `pymc_model` (with the compilation in
-`pymc_graphs`) and `stan_model` translate names and constraints, as `statsmodels_model` and `arch_model` do.
+`pymc_graphs`) and `stan_model` translate names and constraints, as `statsmodels_model` and `arch_model` do;
+`recognised` finds the one for a model that `fit` is given as it is.
 """
 
 from mgvbp.interop.arch_model import from_arch
@@ -12,6 +13,7 @@ from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.recognised import adapted
 from mgvbp.interop.stan_model import from_stan
 from mgvbp.interop.statsmodels_model import from_statsmodels
 from mgvbp.interop.torch_function import TorchLikelihood, from_torch
@@ -22,6 +24,7 @@ __all__ = [
     "JaxLikelihood",
     "Observations",
     "TorchLikelihood",
+    "adapted",
     "from_arch",
     "from_jax",
     "from_numpyro",

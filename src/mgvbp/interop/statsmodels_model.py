@@ -136,7 +136,8 @@ def from_statsmodels(model: Any, /, priors: Mapping[str, Any] | None = None) -> 
     estimation; to compare models by their evidence, give your own.
 
     **θ** is what statsmodels calls unconstrained parameters (``untransform_params``), but for variances, where it is
-    their logarithm; for models without constraints θ are the parameters themselves. The log-Jacobian is included.
+    their logarithm, and partial autocorrelations, where it is Fisher's ``arctanh``; for models without constraints θ
+    are the parameters themselves. The log-Jacobian is included.
 
     **What is integrated out.** The variance of OLS, WLS and GLS, and the dispersion of a GLM that has one, is a
     parameter ``scale``. That of MixedLM is integrated out under the prior 1/scale, and the variances of its random
@@ -171,6 +172,11 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
             "the model without them, and a narrow prior to each parameter that is known (priors={name: "
             "scipy.stats.norm(value, width)})"
         )
+    if known and penalised(given):
+        raise InvalidInputError(
+            "the penalty of fit_regularized is not part of the likelihood, and would be lost: give the model itself, "
+            "and the penalty as priors (priors={name: scipy.stats.norm(0.0, width)}, or scipy.stats.laplace for L1)"
+        )
     if not callable(getattr(model, "loglike", None)) or not hasattr(model, "endog"):
         raise InvalidTypeError(
             "expected a model of statsmodels with a likelihood (a method loglike), or its results; got "
@@ -178,6 +184,12 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
         )
     if advice := UNSUPPORTED.get(type(model).__name__):
         raise InvalidInputError(f"{type(model).__name__} {advice}")
+    # statsmodels itself looks at exog, and a Kalman filter takes missing observations
+    if not hasattr(model, "ssm") and not np.isfinite(np.asarray(model.endog, np.float64)).all():
+        raise InvalidInputError(
+            f"the observations of {type(model).__name__} have missing or infinite values: leave them out, for instance "
+            "with missing='drop'"
+        )
     result = given if known else maximised(model)
     return model, params_of(result), result
 
@@ -185,6 +197,12 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
 def constrained(result: Any) -> bool:
     """Whether results are those of ``fit_constrained`` or of ``fix_params``."""
     return getattr(result, "constraints", None) is not None or bool(getattr(result, "fixed_params", None))
+
+
+def penalised(result: Any) -> bool:
+    """Whether results are those of ``fit_regularized``."""
+    name = type(getattr(result, "_results", result)).__name__
+    return name.startswith("L1") or "Regularized" in name
 
 
 def maximised(model: Any) -> Any:

@@ -18,6 +18,11 @@ STEP = 1e-5
 are both about 1e-10."""
 PROBES = (0.37, 1.9)
 """Points at which the map of each entry is looked at, as multiples of 1; any two numbers tell x from x²."""
+FAR = 30.0
+"""Where the slope of an entry's map tells a polynomial from an exponential: 4e-5 of u/√(1 + u²), 1e-13 of a logistic
+function."""
+LEAST_SLOPE = 1e-8
+"""A slope at `FAR` above this is that of a polynomial."""
 CHOLESKY = "sqrt.var."
 """What statsmodels calls the diagonal of a Cholesky factor, whose sign the likelihood does not know."""
 
@@ -27,8 +32,11 @@ def transformed_parameters(
 ) -> tuple[RegionParameters, list[str], list[str]]:
     """The parameters of a model with ``transform_params``, and the names of variances and of bounded parameters.
 
-    statsmodels maps u to the parameters. Its entries are left alone (θ = u), but for variances ``σ² = u²``, where
-    two u give the same: there ``θ = log σ²``, as for the diagonals of Cholesky factors ``θ = log u``.
+    statsmodels maps u to the parameters. Its entries are left alone (θ = u), but for two kinds. Of variances
+    ``σ² = u²`` two u give the same: there ``θ = log σ²``, as for the diagonals of Cholesky factors ``θ = log u``.
+    Partial autocorrelations are ``r = u/√(1 + u²)``, up to their signs, so that a posterior that reaches a unit root
+    has a tail of order |u|⁻³, without a variance: there ``u = sinh θ`` and ``r = tanh θ``, Fisher's scale, with
+    exponential tails.
 
     Parameters
     ----------
@@ -51,11 +59,16 @@ def transformed_parameters(
         estimate[:] = _with_positive_diagonal(model, estimate, diagonal)
 
     derivative = _derivatives(model, np.asarray(model.untransform_params(estimate)), coupled)
+    slow = np.zeros(len(names), dtype=bool)
+    for j in coupled:
+        far = np.where(np.arange(len(names)) == j, FAR, PROBES[0])
+        slow[j] = np.abs(derivative(model, far, int(j))).max() > LEAST_SLOPE
 
     def untransformed(theta: Array) -> Array:
         """What statsmodels calls unconstrained."""
         with np.errstate(over="ignore"):
-            return np.where(square, np.exp(0.5 * theta), np.where(diagonal, np.exp(theta), theta))
+            cases = [np.exp(0.5 * theta), np.exp(theta), np.sinh(theta)]
+            return np.select([square, diagonal, slow], cases, theta)
 
     def to_values(theta: Array) -> dict[str, Array]:
         rows = np.array([_apply(model, u) for u in untransformed(theta)]).reshape(theta.shape)
@@ -65,12 +78,15 @@ def transformed_parameters(
         rows = np.stack([values[name] for name in names], axis=1)
         u = quietly(lambda: np.array([model.untransform_params(row) for row in rows]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            theta = np.where(square, 2.0 * np.log(np.abs(u)), np.where(diagonal, np.log(u), u))
-        return np.asarray(theta)
+            cases = [2.0 * np.log(np.abs(u)), np.log(u), np.arcsinh(u)]
+            return np.select([square, diagonal, slow], cases, u)
 
     def jacobian(theta: Array) -> Array:
-        # the derivative of exp(θ) is itself; entries left alone add nothing; of the rest, the determinant
-        result = theta[:, square | diagonal].sum(axis=1)
+        # of exp(θ) the derivative is itself, of sinh(θ) it is cosh(θ); entries left alone add nothing; of the rest,
+        # the determinant
+        size = np.abs(theta[:, slow])
+        log_cosh = size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)
+        result = theta[:, square | diagonal].sum(axis=1) + log_cosh.sum(axis=1)
         if len(coupled):
             for row, u in enumerate(untransformed(theta)):
                 # these entries move the coupled parameters alone, so that this is their part of the determinant

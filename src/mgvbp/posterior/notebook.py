@@ -1,4 +1,4 @@
-"""A posterior in a notebook: its heading, a table with small pictures of the marginals, nothing from elsewhere.
+"""Posteriors and their diagnoses in a notebook: a heading and a table, with small pictures; nothing from elsewhere.
 
 Lines and texts have the colour of the page's text, so that they can be read on light and on dark pages alike.
 """
@@ -17,6 +17,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.posterior.summary import UNCONSTRAINED, digits, heading, table_quantiles, table_rows
 
 if TYPE_CHECKING:
+    from mgvbp.posterior.diagnostics.diagnosis import Diagnosis
     from mgvbp.posterior.posterior import Posterior
 
 MOST_ROWS = 40
@@ -30,7 +31,8 @@ WIDTH, HEIGHT = 140, 22
 NARROWEST = 0.04
 """Marginals of one parameter share an axis, unless one of them would take less than this share of it."""
 GOOD, BAD = "#2a9d5c", "#d9722b"
-"""Of "converged" and "NOT converged": between dark and light, so that both stand out on any page."""
+"""Of "converged" and "NOT converged", of "trust" and other verdicts: between dark and light, so that both stand out on
+any page."""
 
 
 def posterior_html(posterior: Posterior) -> str:
@@ -42,6 +44,34 @@ def posterior_html(posterior: Posterior) -> str:
     return (
         '<div class="mgvbp" style="line-height:1.4">'
         f"<div><b>{first}</b></div><div>{'<br>'.join(lines)}</div>{table_html(posterior)}</div>"
+    )
+
+
+def diagnosis_html(diagnosis: Diagnosis) -> str:
+    """The verdict and the advice, what the draws say of the whole, and how each parameter may be off."""
+    d, verdicts = diagnosis, diagnosis.verdicts
+    badge = f'<b style="color:{GOOD if d.verdict == "trust" else BAD}">{d.verdict.upper()}.</b>'
+    advice = " ".join(map(escape, [d.advice, *d._modes]))
+    rows = [
+        _line(
+            [
+                escape(d.labels[i]),
+                f"{d.mean_shift[i]:+.3f}",
+                f"{d.mean_shift_se[i]:.3f}",
+                f"{d.sd_ratio[i]:.3f}",
+                f"{d.sd_ratio_se[i]:.3f}",
+                escape(verdicts[i]),
+            ],
+            "td",
+        )
+        for i in d._worst(MOST_ROWS)
+    ]
+    if more := len(d.labels) - len(rows):
+        rows.append(_line([f"… {more:,} more, less far off", *[""] * 5], "td"))
+    head = _line(["parameter", "mean shift/sd", "se", "sd ratio", "se", "verdict"], "th")
+    return (
+        '<div class="mgvbp" style="line-height:1.4">'
+        f"<div>{badge} {advice}</div><div>{'<br>'.join(map(escape, d._facts))}</div>{_table(head, rows)}</div>"
     )
 
 
@@ -57,6 +87,10 @@ def table_html(posterior: Posterior) -> str:
         half, more = MOST_ROWS // 2, len(lines) - MOST_ROWS
         lines[half:-half] = [_line([f"… {more:,} more: to_frame() has all", *[""] * 5], "td")]
     head = _line(["parameter", "mean", "sd", "2.5%", "97.5%", "density" if any(pictures) else ""], "th")
+    return _table(head, lines)
+
+
+def _table(head: str, lines: Sequence[str]) -> str:
     return (
         '<table style="border-collapse:collapse;margin-top:.5em;color:inherit;font-size:inherit">'
         f"<thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"

@@ -68,7 +68,8 @@ def fit(
         With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
         one of the parameters on their own scale. (The regressions of `mgvbp.models` have a default prior; ``fit`` of a
         function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and all of
-        `mgvbp.models` have, the posterior gives each parameter by its name.
+        `mgvbp.models` have, the posterior gives each parameter by its name. A model of PyMC, statsmodels, arch or
+        BridgeStan is taken as it is: ``fit(model)`` is ``fit(from_pymc(model))``.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).
@@ -168,6 +169,7 @@ def fit(
     >>> posterior.mean.round(4)
     array([0.1387, 0.9695])
     """
+    log_likelihood = _as_function(log_likelihood)
     if tol is not None and method != "auto":
         raise InvalidInputError(
             "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
@@ -283,6 +285,7 @@ def resume(
     True
     """
     saved, prior = read_checkpoint(as_path(path)), _as_prior(prior)
+    log_likelihood = _as_function(log_likelihood)
     try:
         stored = dict(saved.settings)
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
@@ -316,6 +319,15 @@ def resume(
     recorder = Recorder(path, every, saved.settings, saved)
     execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
     return conduct(problem, settings, execution)
+
+
+def _as_function(given: Any) -> Any:
+    """The function itself, or what the model of another package becomes; other objects pass, to be refused later."""
+    if callable(given):
+        return given
+    from mgvbp.interop import adapted
+
+    return adapted(given)
 
 
 def _as_prior(prior: Prior | None) -> Prior | None:

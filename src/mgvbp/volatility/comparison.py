@@ -220,7 +220,7 @@ def evaluated(
     weights = result.likelihood(theta) + log_prior(result.prior, theta) - posterior.log_density(theta)
     loo = leave_one_out(result.likelihood.pointwise(theta), weights)
     ahead = Likelihood(model, series, known) if holdout else result.likelihood
-    mean, sd, nu = ahead.predictive(theta)
+    mean, sd, law = ahead.predictive(theta)
     h = (sd**2).mean(axis=1)
     x = None if proxy is None else proxy[-len(h) :]
     row = Row(
@@ -234,7 +234,7 @@ def evaluated(
         log_likelihood=ml.log_likelihood,
         aic=ml.aic,
         bic=ml.bic,
-        log_score=float(mixture_log_density(ahead.y, mean, sd, nu).sum()) if holdout else None,
+        log_score=float(mixture_log_density(ahead.y, mean, sd, law).sum()) if holdout else None,
         mse=None if x is None else mse(x, h),
         qlike=None if x is None else qlike(x, h),
         converged=posterior.converged,
@@ -269,8 +269,7 @@ def checked_model(model: object) -> VolatilityModel:
 
 def short_name(model: VolatilityModel) -> str:
     """Such as GARCH(1,1), or GARCH(1,1)-t with Student-t errors."""
-    tail = "-t" if model.dist == "t" else ""
-    return f"{type(model).__name__}({','.join(map(str, model.orders))}){tail}"
+    return f"{type(model).__name__}({','.join(map(str, model.orders))}){model.law.tail}"
 
 
 def checked_proxy(proxy: Any, series: Series, days: int) -> Array:

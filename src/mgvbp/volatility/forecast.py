@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mgvbp.core import Array, as_floats, one_of, positive_integer, probabilities
 from mgvbp.errors import DivergenceError, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.volatility.likelihood import Likelihood, Paths
-from mgvbp.volatility.simulation import quietly, standard_shocks
+from mgvbp.volatility.simulation import quietly
 
 PATHS = 10_000
 """Simulated futures behind forecasts."""
@@ -150,8 +150,8 @@ def _continue(
     """Returns, means and variances of ``each`` future of each of S draws, (days, each · S)."""
     model, draws = likelihood.model, past.mean.shape[1]
     number = each * draws
-    nu = None if past.nu is None else np.tile(past.nu, each)
-    shocks = standard_shocks(days, number, nu, rng).reshape(days, each, draws)
+    law = model.law.of({name: np.tile(past.values[name], each) for name in model.law.transforms})
+    shocks = law.sample((days, number), rng).reshape(days, each, draws)
     variance, residuals = (array.reshape(days, number) for array in model.onward(likelihood, past, shocks))
     m = np.tile(model.mean.coefficients(past.values), each)
     lags = max(1, model.mean.lags)

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from mgvbp.core import Array, as_floats, as_generator, one_of, positive_integer
 from mgvbp.errors import InvalidInputError
 from mgvbp.transforms import Real
-from mgvbp.volatility.risk import standard_log_density
 from mgvbp.volatility.series import Series
 
 if TYPE_CHECKING:
     from mgvbp.problem import Parameters
     from mgvbp.volatility.forecast import Forecast
+    from mgvbp.volatility.laws import Law
     from mgvbp.volatility.model import VolatilityModel
 
 MOST_LOG = 100.0
@@ -96,11 +96,6 @@ class Paths:
     variance: Array
     residuals: Array
 
-    @property
-    def nu(self) -> Array | None:
-        """The degrees of freedom (S,) of Student-t errors; None for normal ones."""
-        return self.values.get("nu")
-
 
 class Likelihood:
     """The log-likelihood of returns, as a function of an (S, d) array of ψ.
@@ -155,7 +150,9 @@ class Likelihood:
     def __call__(self, theta: ArrayLike) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
         values, mean, coefficients = self._coefficients(theta)
-        return self.model.filter.log_likelihood(self.sample, mean, coefficients, values.get("nu"), self.first)
+        return self.model.filter.log_likelihood(
+            self.sample, mean, coefficients, self.model.law.of(values), self.first
+        )
 
     def predict(self, theta: ArrayLike, steps: int, *, rng: int | np.random.Generator = 0) -> Forecast:
         """The days after the series, a path for each row of ``theta`` (S, d): what ``posterior.forecast`` calls."""
@@ -167,12 +164,13 @@ class Likelihood:
         """The log-likelihood of each return, (S, d) -> (S, n_obs)."""
         paths = self.paths(theta)
         sigma = np.sqrt(paths.variance[self.first : -1])
-        return (standard_log_density(paths.residuals[self.first :] / sigma, paths.nu) - np.log(sigma)).T
+        law = self.model.law.of(paths.values)
+        return (law.log_density(paths.residuals[self.first :] / sigma) - np.log(sigma)).T
 
-    def predictive(self, theta: ArrayLike) -> tuple[Array, Array, Array | None]:
-        """Mean and standard deviation (n_obs, S) of each return given those before it, and ν (S,) of t errors."""
+    def predictive(self, theta: ArrayLike) -> tuple[Array, Array, Law]:
+        """Mean and standard deviation (n_obs, S) of each return given those before it, and the law of the errors."""
         paths, days = self.paths(theta), slice(self.first, -1)
-        return paths.mean[days], np.sqrt(paths.variance[days]), paths.nu
+        return paths.mean[days], np.sqrt(paths.variance[days]), self.model.law.of(paths.values)
 
     def paths(self, theta: ArrayLike) -> Paths:
         """Means, variances and residuals of every day at each row of ``theta``."""

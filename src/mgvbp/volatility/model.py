@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from mgvbp.core import Array, one_of, positive_integer
+from mgvbp.core import Array, as_generator, one_of, positive_integer
 from mgvbp.families import Gaussian
 from mgvbp.problem import Key, Parameters, Prior
-from mgvbp.transforms import Interval, Real, Transform
+from mgvbp.transforms import Real, Transform
 from mgvbp.volatility.filters import Filter, FilterData, arch_startup, paper_startup
 from mgvbp.volatility.forecast import Forecast, forecast
+from mgvbp.volatility.laws import LAWS
 from mgvbp.volatility.likelihood import Likelihood, Mean, Paths
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
 from mgvbp.volatility.series import Series, advise
-from mgvbp.volatility.simulation import BURN_IN, Future, checked_days, standard_shocks
+from mgvbp.volatility.simulation import BURN_IN, Future, checked_days
 
-NU = Interval(2.05, 500.0)
-"""Degrees of freedom, with the bounds of `arch`."""
-TYPICAL_NU = 10.0
-"""Degrees of freedom at which searches start, and around which the prior lies."""
 LEAST = 30
 """The fewest returns that a model is fitted to."""
 
@@ -37,8 +34,10 @@ class VolatilityModel(ABC):
         The conditional mean; a constant by default, as in `arch`, and zero in the paper's convention.
     lags : int
         Of an autoregressive mean.
-    dist : {"normal", "t"}
-        The distribution of z_t, with variance 1; Student's t has its degrees of freedom as a parameter ``nu``.
+    dist : {"normal", "t", "skewt", "ged"}
+        The distribution of z_t, with variance 1, under the names of `arch`: normal; Student's t with the degrees of
+        freedom ``nu``; Hansen's skew-t with ``eta`` and the skewness ``lambda``; the generalised error distribution
+        with the power ``nu``.
     convention : {"arch", "paper"}
         How the recursions start, and which prior is the default. "arch": the back-casts and bounds of the
         package of this name, and a prior that moves with the scale of the returns. "paper": fixed start-up
@@ -72,10 +71,10 @@ class VolatilityModel(ABC):
             else "zero"
         )
         self.mean = Mean(default if mean is None else mean, lags)
-        self.dist = one_of(dist, ("normal", "t"), "dist")
+        self.dist = one_of(dist, tuple(LAWS), "dist")
+        self.law = LAWS[self.dist]
         transforms: dict[Key, Transform] = {**dict.fromkeys(self.mean.names, Real()), **self._dynamics()}
-        if self.dist == "t":
-            transforms["nu"] = NU
+        transforms.update(self.law.transforms.items())
         self.parameters = Parameters(transforms)
 
     @abstractmethod
@@ -127,7 +126,9 @@ class VolatilityModel(ABC):
         In the paper's convention N(0, 5 I). In that of `arch`, with s² the variance and m² the mean square of the
         returns: N(0, m²) for a constant, N(0, 1) for the other coefficients of the mean; log ω ~ N(log(s²/10), 5);
         N(0, 5) for the logits of the shares that the other coefficients of the variance take of their range; for
-        an EGARCH N(0, 5) for ω and N(0, 1) for α and γ. In both, N(logit of 10, 1) for ν, whose range is (2.05, 500).
+        an EGARCH N(0, 5) for ω and N(0, 1) for α and γ. In both, the logits of the shape parameters of the errors have
+        variance 1 around those of ν = 10 in (2.05, 500) for the t, η = 10 in (2.05, 300) and λ = 0 in (−1, 1) for the
+        skew-t, ν = 1.5 in (1.01, 500) for the GED.
         """
         values = self.series(returns).values
         variance = float(np.var(values))
@@ -137,8 +138,7 @@ class VolatilityModel(ABC):
             if self.mean.names:
                 moments[self.mean.names[0]] = (0.0, float(np.mean(values**2)))
             moments |= self._prior_moments(variance)
-        if self.dist == "t":
-            moments["nu"] = (float(NU.unconstrain([TYPICAL_NU])[0, 0]), 1.0)
+        moments |= self.law.prior_moments()
         mean, variances = np.array(list(moments.values())).T
         return Gaussian(mean, variance=variances)
 
@@ -149,7 +149,7 @@ class VolatilityModel(ABC):
         guesses = self._guesses(float(np.var(sample.y - sample.X @ m)))
         fixed = dict(zip(self.mean.names, m, strict=True))
         values: dict[str, Array] = {
-            name: np.array([{**fixed, "nu": TYPICAL_NU, **guess}[name] for guess in guesses])
+            name: np.array([{**fixed, **self.law.typical, **guess}[name] for guess in guesses])
             for name in self.parameters.names
         }
         return self.parameters.unconstrain(values)
@@ -168,7 +168,7 @@ class VolatilityModel(ABC):
         """
         psi = self.parameters.unconstrain(values)  # complains of names and ranges
         arrays = self.parameters.constrain(psi[None])
-        shocks = standard_shocks(BURN_IN + checked_days(days), 1, arrays.get("nu"), rng)
+        shocks = self.law.of(arrays).sample((BURN_IN + checked_days(days), 1), as_generator(rng))
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
         m = self.mean.coefficients(arrays)
         returns = np.zeros((self.mean.lags + days, 1))

@@ -20,7 +20,6 @@ from mgvbp.plots.canvas import (
     private_figure,
 )
 from mgvbp.volatility.forecast import checked_probability
-from mgvbp.volatility.risk import standard_quantile
 from mgvbp.volatility.series import day_name
 
 if TYPE_CHECKING:
@@ -161,17 +160,15 @@ def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: floa
     ax = one_axes(ax, 0.45 * WIDTH, 4.0, private_figure)
     z = np.sort(np.asarray(result.standardized_residuals))
     n, k = len(z), np.arange(1, len(z) + 1)
-    nu = float(result.posterior["nu"].mean) if result.paths.nu is not None else None
-    x = standard_quantile((k - 0.5) / n, nu)
-    low, high = (
-        standard_quantile(np.asarray(betaincinv(k, n + 1 - k, p)), nu) for p in (0.5 - half, 0.5 + half)
-    )
+    shape = result.model.law.transforms
+    law = result.model.law.of({name: float(result.posterior[name].mean) for name in shape})
+    x = law.quantile((k - 0.5) / n)
+    low, high = (law.quantile(np.asarray(betaincinv(k, n + 1 - k, p))) for p in (0.5 - half, 0.5 + half))
     ax.fill_between(x, low, high, color=BAND, linewidth=0.0, label=f"{level:.0%} band")
     ax.plot(x, x, color=GREY, linewidth=0.8)
     ax.plot(x, z, color=LINE, linestyle="none", marker="o", markersize=2.0, rasterized=True)
     ax.set_ylim(1.1 * min(x[0], z[0]), 1.1 * max(x[-1], z[-1]))  # the band of the extremes may be far wider
-    law = "standard normal" if nu is None else f"t of {nu:.1f} degrees of freedom, variance 1"
-    ax.set_xlabel(f"quantiles: {law}")
+    ax.set_xlabel(f"quantiles: {law.title}")
     return _finished(ax, "Standardised residuals")
 
 

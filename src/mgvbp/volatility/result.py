@@ -13,6 +13,7 @@ from mgvbp.errors import printable
 from mgvbp.posterior import Posterior
 from mgvbp.problem import Prior, Problem, log_prior
 from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_probability, forecast, last_days
+from mgvbp.volatility.laws import Law
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from, maximise
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
@@ -200,10 +201,10 @@ class VolatilityResult(Estimates):
         return plot_result(self, **options)
 
     @cached_property
-    def _tomorrow(self) -> tuple[Array, Array, Array | None]:
-        """Location, scale and degrees of freedom of the next return at each draw."""
+    def _tomorrow(self) -> tuple[Array, Array, Law]:
+        """Location, scale and law of the next return at each draw."""
         end = last_days(self.likelihood, self.posterior.sample(DRAWS, rng=0), days=1)
-        return end.mean[-1], np.sqrt(end.variance[-1]), end.nu
+        return end.mean[-1], np.sqrt(end.variance[-1]), self.model.law.of(end.values)
 
     def __getstate__(self) -> dict[str, Any]:
         # the cached paths can be had again, and are by far the largest part

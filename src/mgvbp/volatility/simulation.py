@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from mgvbp.core import Array, as_generator, positive_integer, require_memory
+from mgvbp.core import Array, positive_integer, require_memory
 from mgvbp.errors import InvalidInputError
 from mgvbp.volatility.filters import MEAN_ABSOLUTE
 
@@ -33,24 +33,6 @@ def checked_days(days: int) -> int:
     number = positive_integer(days, "days")
     require_memory(4 * number, f"a series of {number:,} days", "simulate fewer days")
     return number
-
-
-def standard_shocks(
-    horizon: int, paths: int, nu: Array | None = None, rng: int | np.random.Generator | None = None
-) -> Array:
-    """Independent errors of mean 0 and variance 1, (horizon, paths): normal, or Student t.
-
-    There is one ``nu`` a path, or one for all, above 2: t variables are scaled by ``√((ν − 2)/ν)``.
-
-    Examples
-    --------
-    >>> standard_shocks(10, 10_000, np.full(10_000, 8.0), rng=0).std().round(2)
-    np.float64(1.0)
-    """
-    generator = as_generator(rng)
-    if nu is None:
-        return generator.standard_normal((horizon, paths))
-    return np.asarray(np.sqrt((nu - 2.0) / nu) * generator.standard_t(nu, (horizon, paths)))
 
 
 # --- GARCH, GJR and EGARCH ----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from mgvbp.posterior.diagnostics.verdict import (
     limit,
 )
 from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, apart, evaluated, pareto_smoothed
+from mgvbp.posterior.notebook import diagnosis_html
 from mgvbp.surfaces.archive import Archive
 
 SHOWN = 5
@@ -200,29 +201,30 @@ class Diagnosis:
         return Marginals(self.mean_shift, self.mean_shift_se, ratio, self.sd_ratio_se / self.sd_ratio)
 
     def __str__(self) -> str:
-        lines = [
+        return "\n".join(
+            [*self._facts, "", *self._table(), "", f"{self.verdict.upper()}. {self.advice}", *self._modes]
+        )
+
+    def _repr_html_(self) -> str:
+        return diagnosis_html(self)
+
+    @property
+    def _facts(self) -> list[str]:
+        """What the draws say of the whole: bound, evidence, weights, gap and condition numbers."""
+        error = (
+            f"(se {self.log_evidence_se:.4f})" if np.isfinite(self.log_evidence_se) else "(error not known)"
+        )
+        gap = "not known" if self.gap is None else f"{self.gap:.4f} (se {self.gap_se:.4f}) nats"
+        return [
             f"lower bound {self.elbo:.4f} (se {self.elbo_se:.4f})",
-            f"log evidence {self.log_evidence:.4f} "
-            + (
-                f"(se {self.log_evidence_se:.4f})"
-                if np.isfinite(self.log_evidence_se)
-                else "(error not known)"
-            ),
+            f"log evidence {self.log_evidence:.4f} {error}",
             f"k-hat {self.khat:.2f} (se {self.khat_se:.2f}; at most {limit(self.num_draws):.2f} with "
-            f"{self.num_draws:,} draws), "
-            f"effective sample size {self.ess:.0f}",
+            f"{self.num_draws:,} draws), effective sample size {self.ess:.0f}",
             *([f"{self.outside:,} draws have density zero"] if self.outside else []),
-            "gap to the family's optimum "
-            + ("not known" if self.gap is None else f"{self.gap:.4f} (se {self.gap_se:.4f}) nats"),
+            f"gap to the family's optimum {gap}",
             f"condition number of the correlations {self.condition.correlation:.3g}, "
             f"of the covariance {self.condition.covariance:.3g}",
-            "",
-            *self._table(),
-            "",
-            f"{self.verdict.upper()}. {self.advice}",
-            *([] if self._rivals else [self._modes]),
         ]
-        return "\n".join(lines)
 
     @property
     def _rivals(self) -> tuple[float, ...]:
@@ -230,18 +232,23 @@ class Diagnosis:
         return tuple(nats for nats in self.below or () if nats < NEGLIGIBLE)
 
     @property
-    def _modes(self) -> str:
+    def _modes(self) -> list[str]:
         """A sentence about other modes, for the case that no other mode that matters was found."""
         blind = "Fresh draws from one mode cannot see others"
+        if self._rivals:
+            return []
         if self.below is None:
-            return f"{blind}: try starts=8."
-        return f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."
+            return [f"{blind}: try starts=8."]
+        return [f"{blind}; the starts of the fit found none{' that matters' if self.below else ''}."]
+
+    def _worst(self, most: int) -> list[int]:
+        """The entries that may be furthest off, in descending order."""
+        return list(np.argsort(-self._marginals.off(ERRORS), kind="stable")[:most])
 
     def _table(self) -> list[str]:
         """The table of the parameters that may be furthest off, in descending order."""
-        off, verdicts = self._marginals.off(ERRORS), self.verdicts
-        worst = np.argsort(-off, kind="stable")[:SHOWN]
-        some = "largest corrections" if len(worst) < len(off) else "corrections"
+        worst, verdicts = self._worst(SHOWN), self.verdicts
+        some = "largest corrections" if len(worst) < len(self.labels) else "corrections"
         width = max([len(some), *(len(self.labels[i]) for i in worst)]) + 2
         return [f"{some:<{width}}{'mean shift/sd':>14}{'se':>7}{'sd ratio':>10}{'se':>7}  verdict"] + [
             f"{self.labels[i]:<{width}}{self.mean_shift[i]:>+14.3f}{self.mean_shift_se[i]:>7.3f}"

@@ -1,22 +1,23 @@
-"""What all filters share: draws in blocks, blocks in threads, and the densities of the errors."""
+"""What all filters share: draws in blocks, blocks in threads."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from mgvbp.core import Array, positive_integer
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import LOG_2PI
 from mgvbp.volatility.filters.data import FilterData
 from mgvbp.volatility.filters.lanes import LANES, Flags
-from mgvbp.volatility.filters.score import score
+
+if TYPE_CHECKING:
+    from mgvbp.volatility.laws import Law
 
 THREADED = 2**22
 """Jobs of this many draws × days are split among threads: one thread works on them for about 4 ms."""
@@ -50,7 +51,7 @@ class Filter(ABC):
         sample: FilterData,
         mean: ArrayLike,
         coefficients: ArrayLike,
-        nu: ArrayLike | None = None,
+        law: Law,
         first: int = 0,
     ) -> Array:
         """The log-likelihood of each draw.
@@ -62,8 +63,8 @@ class Filter(ABC):
         mean : array_like of shape (m, S)
             Coefficients of the regressors.
         coefficients : array_like of shape (k, S)
-        nu : array_like of shape (S,), optional
-            Degrees of freedom, above 2, of Student's t scaled to unit variance; normal errors without.
+        law : Law
+            The distribution of the errors, with its shape parameters (S,).
         first : int
             The first day that counts; the filter runs through all.
 
@@ -72,24 +73,17 @@ class Filter(ABC):
         ndarray of shape (S,)
         """
         days = len(sample) - first
-        freedom = (
-            np.full(np.shape(coefficients)[1], np.inf) if nu is None else np.asarray(nu, dtype=np.float64)
-        )
         with np.errstate(all="ignore"):
-            scales = in_blocks(1.0 / (freedom[None] - 2.0))
+            rows = in_blocks(law.rows(np.shape(coefficients)[1]))
 
         def summed(block: int, mean: Array, h: Array, plainly: Flags) -> Array:
             sums = np.empty((2, LANES))
-            score(sample.y, sample.X, mean, h, scales[block, 0], nu is not None, first, plainly, sums)
+            law.kernel(sample.y, sample.X, mean, h, rows[block], first, plainly, sums)
             return sums
 
         logs, terms = self._over_blocks(sample, mean, coefficients, summed)
         with np.errstate(all="ignore"):
-            if nu is None:
-                return np.asarray(-0.5 * (days * LOG_2PI + logs + terms))
-            half = 0.5 * (freedom + 1.0)
-            constant = gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(np.pi * (freedom - 2.0))
-            return np.asarray(days * constant - 0.5 * logs - half * terms)
+            return law.total(days, logs, terms)
 
     def variance(self, sample: FilterData, mean: ArrayLike, coefficients: ArrayLike) -> Array:
         """The conditional variances of each draw, (T + 1, S): every day's, and at last tomorrow's.

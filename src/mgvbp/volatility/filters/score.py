@@ -51,16 +51,18 @@ def fraction(bits: int) -> float:
 
 @compiled
 def score(
-    y: Array, X: Array, mean: Array, h: Array, c: Array, student: bool, first: int, plainly: Flags, out: Array
+    student: bool, y: Array, X: Array, mean: Array, h: Array, c: Array, first: int, plainly: Flags, out: Array
 ) -> None:
     """Sum over the days from ``first`` on, for each draw of a block.
 
     Parameters
     ----------
+    student : bool
+        Student's t, or normal errors.
     y, X : ndarrays of shapes (T,) and (T, m)
     mean : ndarray of shape (m, LANES)
     h : ndarray of shape (T + 1, LANES)
-    c : ndarray of shape (LANES,)
+    c : ndarray of shape (1, LANES)
         1/(ν − 2), read for Student's t only.
     plainly : bool ndarray of shape (LANES,)
         Draws with variances outside of the window: computed as the formulas stand.
@@ -74,7 +76,7 @@ def score(
     product, ratio = work[4 * LANES : 5 * LANES], work[5 * LANES : 6 * LANES]
     powers, total = work[6 * LANES : 7 * LANES], work[7 * LANES :]
     for w in range(n):
-        C[w] = c[w]
+        C[w] = c[0, w]
         product[w] = ratio[w] = 1.0
         powers[w] = total[w] = 0.0
     for start in range(first, days, RUN):
@@ -110,17 +112,17 @@ def score(
         out[0, w] = math.log(product[w]) + LOG_2 * powers[w]
         out[1, w] = math.log(ratio[w]) + LOG_2 * total[w] if student else total[w]
         if plainly[w] or not math.isfinite(total[w]):
-            score_plainly(y, X, mean, h, c, student, first, w, out)
+            score_plainly(student, y, X, mean, h, c, first, w, out)
 
 
 @compiled
 def score_plainly(
-    y: Array, X: Array, mean: Array, h: Array, c: Array, student: bool, first: int, w: int, out: Array
+    student: bool, y: Array, X: Array, mean: Array, h: Array, c: Array, first: int, w: int, out: Array
 ) -> None:
     """`score` of draw ``w`` alone, a logarithm and a division a day."""
     logs = terms = 0.0
     for t in range(first, len(y)):
         ratio = residual(y, X, mean, t, w) ** 2 / h[t, w]
         logs += math.log(h[t, w])
-        terms += math.log1p(c[w] * ratio) if student else ratio
+        terms += math.log1p(c[0, w] * ratio) if student else ratio
     out[0, w], out[1, w] = logs, terms

@@ -1,0 +1,31 @@
+"""Models of other packages that `mgvbp.fit` is given as they are: which function takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mgvbp.interop.arch_model import from_arch
+from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.stan_model import from_stan
+from mgvbp.interop.statsmodels_model import from_statsmodels
+
+ADAPTERS = {"pymc": from_pymc, "statsmodels": from_statsmodels, "arch": from_arch, "bridgestan": from_stan}
+"""The function for the models of each package."""
+
+
+def adapted(given: Any) -> Any:
+    """What `ADAPTERS` makes of a model, or of results, whose class comes from one of these packages; else ``given``.
+
+    Examples
+    --------
+    >>> import statsmodels.api as sm
+    >>> model = adapted(sm.Poisson([1.0, 3.0, 2.0], [[1.0], [1.0], [1.0]]))
+    >>> type(model).__name__, model.parameters.names
+    ('StatsmodelsModel', ('const',))
+    >>> adapted("a text")
+    'a text'
+    """
+    packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
+    for package in packages & set(ADAPTERS):
+        return ADAPTERS[package](given)
+    return given
