@@ -1,4 +1,4 @@
-"""One BLAS thread for the tests, whose matrices are small, and an option that moves every seed of the library."""
+"""One BLAS thread for the tests, whose matrices are small; who runs which; an option that moves the library's seeds."""
 
 import os
 import sys
@@ -21,6 +21,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # with -n each worker begins with one half of the tests in their order, so that what a file's tests share is made once
+    if config.getoption("dist", "no") == "load":
+        config.option.dist = "worksteal"
     shift = config.getoption("--seed-shift")
     if not shift:
         return

@@ -215,7 +215,7 @@ def test_from_every_phase_a_run_goes_on_bit_for_bit(path):
         phase = posterior.trace.phase.tolist()
         firsts = {phase.index(name) for name in phase}  # its first draws are told, more of them are to come
         screened = {k for k, state in enumerate(states) if getattr(state.search, "current", 0) > 0}
-        for k in sorted({*firsts, *list(screened)[::3], len(files) // 2, len(files) - 2}):
+        for k in sorted({*firsts, *list(screened)[::9], len(files) // 2, len(files) - 2}):
             path.write_bytes(files[k])
             assert same(mgvbp.resume(path, function), posterior)
             phases.add(phase[k])
@@ -339,7 +339,8 @@ def live(kind, path, result, started):
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")
 @pytest.mark.parametrize("kind", kinds(0.0))
-def test_killed_twenty_times(kind, path):
+def test_killed_again_and_again(kind, path):
+    """Eight times at least, and until it was so at three different places: a busy machine takes more."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["joblib", "mgvbp", "pytest"])
     rng, result = np.random.default_rng(zlib.crc32(kind.encode())), path.with_name("result")
@@ -356,17 +357,16 @@ def test_killed_twenty_times(kind, path):
         return child.exitcode
 
     kills, longest, lengths = 0, 0.05, [(0, 0)]
-    while kills < 20:
+    while kills < 8 or len(set(lengths)) < 4:
         if life(rng.uniform(0.0, longest)) == 0:  # it came to its end: begin again
             path.unlink()
             continue
         kills += 1
         saved = read_checkpoint(path)
         lengths.append((saved.iterations, int(saved.part.known.sum()) if saved.part else 0))
-        longest *= 1.25 if lengths[-1] == lengths[-2] else 0.8  # however slow the machine, it comes on
+        longest *= 1.5 if lengths[-1] == lengths[-2] else 0.8  # however slow the machine, it comes on
     assert life(None) == 0
     assert same(mgvbp.load(result), mgvbp.fit(**kinds(0.0)[kind]))
-    assert len(set(lengths)) >= 3
 
 
 # --- interrupted --------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_interrupted_at_any_line(path, monkeypatch, small_chunks):
             lengths.add((saved.iterations, int(saved.part.known.sum()) if saved.part else None))
             assert same(mgvbp.resume(path, **GOING), posterior)
             path.unlink()
-        line += 1
+        line += 2  # a line takes several passes, and is met by some of them
     assert lengths >= {(0, None), (0, 0), (0, 2), (0, 4), (1, None), (1, 1), (1, 4), (2, None)}
 
 

@@ -83,7 +83,7 @@ def test_draws_that_resemble_each_other_are_thinned():
         return -0.5 * ((np.hypot(theta[:, 0], theta[:, 1]) - 10.0) / 0.05) ** 2
 
     found = sample(
-        Gaussian(np.zeros(2), 60.0), Counted(log_density=ring), False, draws=200, chains=4, key=(2,)
+        Gaussian(np.zeros(2), 60.0), Counted(log_density=ring), False, draws=50, chains=4, key=(2,)
     )
     assert 1 < found.thinning <= LONGEST
     assert not found.ended
