@@ -5,13 +5,15 @@ come in by ``tell``. Begin with `state`, which holds how far a search has come, 
 all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
 fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `many` is the search
 by gradients for more than a hundred parameters. `climb` finds a start where the density has no useful mode. `search`
-runs one start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures.
+runs one start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures;
+`stream` is the search for networks and minibatches.
 """
 
 from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS
 from mgvbp.auto.method import Auto, affordable, uses_gradient
 from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
 from mgvbp.auto.search import Search, Starts
+from mgvbp.auto.stream import StreamSearch, streams
 
 __all__ = [
     "LOOSE",
@@ -23,6 +25,8 @@ __all__ = [
     "MixtureSearch",
     "Search",
     "Starts",
+    "StreamSearch",
     "affordable",
+    "streams",
     "uses_gradient",
 ]

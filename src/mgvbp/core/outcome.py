@@ -22,6 +22,15 @@ class Outcome(Enum):
         "the values are noisy, and a mixture needs exact ones",
         "use family='full', which averages over noise, or a log-likelihood without noise",
     )
+    LEVEL = (
+        "the lower bound no longer rises: {rounds} rounds in a row gained no more than {tol:.2g} nats each; how far it is "
+        "below its maximum is not known",
+        "",
+    )
+    NO_STEP = (
+        "every round of steps down to {step:g} lowered the bound, and was undone",
+        "check the gradient, or start elsewhere (initial_mean=)",
+    )
     SETTLED = ("no improvement in {patience} iterations", "")
     MAX_ITERATIONS = ("reached max_iterations = {limit}", "try a larger max_iterations")
     MAX_EVALUATIONS = ("reached max_evaluations = {limit}", f"try a larger max_evaluations, {ELSEWHERE}")
@@ -51,6 +60,10 @@ class Outcome(Enum):
         f"try {ELSEWHERE}",
     )
     NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
+    FELL = (
+        "the lower bound fell from {first:.6g} at the start to {last:.6g}",
+        "try method='auto', or a smaller step_size",
+    )
     CALLBACK = ("stopped by the callback", "")
     INTERRUPTED = ("interrupted", "")
     BROKE_DOWN = ("broke down: {error}", f"try {ELSEWHERE}")

@@ -93,6 +93,8 @@ class Info(NamedTuple):
     """Trust radius in nats; inf for methods without one."""
     num_draws: int
     phase: str
+    lower_bound_se: float = math.inf
+    """Standard error of ``lower_bound`` over the draws, where it is known; else inf."""
 
 
 class Optimizer:
@@ -247,6 +249,7 @@ class Optimizer:
             radius=math.inf,
             num_draws=self.num_draws,
             phase="step",
+            lower_bound_se=float(sample.h.std(ddof=1)) / math.sqrt(len(sample.eps)),
         )
 
 

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
+from mgvbp.families import Gaussian
 from mgvbp.problem import Minibatches
 
 Labels = NDArray[np.int32]
@@ -116,6 +117,14 @@ class NetworkLikelihood(Minibatches):
 
     The network is its ``log_likelihood``, whose methods bring gradients and names.
     """
+
+    is_network = True
+    """So that `mgvbp.fit` knows that its posterior has many modes and no certificate."""
+
+    @cached_property
+    def default_prior(self) -> Gaussian:
+        """The prior of a fit that is given none: N(0, I)."""
+        return Gaussian(variance=1.0, dim=self.log_likelihood.dim)  # type: ignore[attr-defined]
 
     @cached_property
     def traced(self) -> Callable[[Any], Any]:

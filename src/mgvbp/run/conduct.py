@@ -12,9 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import MOST_BY_GRADIENTS, Aim, Auto, MixtureSearch, Search, affordable, uses_gradient
+from mgvbp.auto import (
+    MOST_BY_GRADIENTS,
+    Aim,
+    Auto,
+    MixtureSearch,
+    Search,
+    StreamSearch,
+    affordable,
+    streams,
+    uses_gradient,
+)
 from mgvbp.core.checks import positive_integer
-from mgvbp.core.outcome import REFUTED, Outcome
+from mgvbp.core.outcome import REFUTED, Ending, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family
@@ -134,19 +144,22 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
     """Fit, by `Auto` or by a named method."""
     family, method = settings.family, settings.method
     if isinstance(method, Auto):
-        if problem.num_batches > 1:
+        streamed = streams(problem, family)
+        if streamed and not uses_gradient(problem):
             raise InvalidInputError(
-                "method='auto' needs the same function at every iteration: with minibatches choose a named method, "
-                "as method='mgvbp', or leave batch_size out"
+                "method='auto' needs gradients with minibatches, of a function with value_and_grad (networks and "
+                "mgvbp.from_jax have it) and of the prior: choose a named method, as method='mgvbp', or leave "
+                "batch_size out"
             )
-        if affordable(family, problem):
+        if streamed or affordable(family, problem):
             own = ("auto", "gradient") if problem.has_gradient else ("auto",)
             if settings.estimator not in own or (settings.draws, settings.num_draws) != ("auto", None):
                 raise InvalidInputError(
                     "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
                     "such as method='mgvbp'"
                 )
-            return _automatic(problem, method, settings, execution)
+            run_it = _streamed if streamed else _automatic
+            return run_it(problem, method, settings, execution)
     if settings.noise is not None:
         raise InvalidInputError("noise= goes with method='auto'; a named method averages over noise as it is")
     if not isinstance(settings.starts, int) or settings.starts != 1:
@@ -187,7 +200,16 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     limits = Limits(settings.max_iterations or method.max_iterations, limit)
     start, needs = optimizer.gaussian, optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, limits)
-    if _grows(outcome, start):
+    limits_only = (Outcome.SETTLED, Outcome.MAX_ITERATIONS, Outcome.MAX_EVALUATIONS)
+    if judge.fell is not None and outcome.ending.outcome in limits_only:
+        last = float(outcome.trace.smoothed[-1])
+        ending = Ending.of(Outcome.FELL, first=judge.fell.bound, last=last)
+        outcome = outcome._replace(ending=ending, converged=False)
+        kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
+        warn_user(
+            f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}", ConvergenceWarning
+        )
+    elif _grows(outcome, start):
         warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif resumption := execution.resumption(outcome):
         warn_user(f"not converged, {outcome.ending.sentence}: {resumption}", ConvergenceWarning)
@@ -201,12 +223,39 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     return _posterior(problem, outcome, failures, method=name, estimator=optimizer.estimator.name)
 
 
+def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
+    """Fit a network, or minibatches, by `StreamSearch`."""
+    for name, given, usual in (("starts", settings.starts, 1), ("noise", settings.noise, None)):
+        if not (given is usual or given == usual):
+            raise InvalidInputError(f"{name}= is not for networks and minibatches: leave it out")
+    if settings.aim is not None:
+        raise InvalidInputError("family='mixture' and 'auto' are not for networks and minibatches: leave it out")
+    limit = settings.max_iterations
+    search = StreamSearch(problem, tol=method.tol, max_iterations=limit, **settings.start)
+    evaluations = math.inf if settings.max_evaluations is None else settings.max_evaluations
+    limits = Limits(search.most, evaluations)
+    outcome, failures = execution.run(problem, search, "gradients", SearchJudge(search), limits)
+    if not outcome.converged:
+        advice = execution.resumption(outcome) or outcome.ending.advice
+        unknown = "" if search.state.best else "there is no lower bound yet"
+        remarks = "; ".join(text for text in (unknown, advice) if text)
+        warn_user(f"not converged, {outcome.ending.sentence}: {remarks}", ConvergenceWarning)
+    return _posterior(
+        problem,
+        outcome,
+        failures,
+        method="auto",
+        estimator="gradient",
+        lower_bound_se=search.best.lower_bound_se if search.state.best else None,
+    )
+
+
 class SearchJudge:
     """The judge of ``auto``: its search knows which start is best, and when to stop."""
 
     state = None
 
-    def __init__(self, search: Search | MixtureSearch) -> None:
+    def __init__(self, search: Search | MixtureSearch | StreamSearch) -> None:
         self._search = search
 
     def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:

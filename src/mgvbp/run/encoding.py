@@ -26,6 +26,8 @@ from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.stream.adam import Adam
+from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.trial import Trial
 from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -36,7 +38,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
 from mgvbp.methods.optimizer import Frame, State
-from mgvbp.run.loop import Snapshot, Standing, Window
+from mgvbp.run.loop import Snapshot, Standing, Start, Window
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
@@ -44,13 +46,13 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial,
-    Tried, Window,
+    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
+    Measured, MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Start, Starts, State, Surface,
+    Standing, StreamState, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
-ENUMS: dict[str, type[Enum]] = {"Outcome": Outcome, "Phase": Phase}
+ENUMS: dict[str, type[Enum]] = {"Outcome": Outcome, "Phase": Phase, "Stage": Stage}
 KINDS = {"float64": np.float64, "int64": np.int64, "bool": np.bool_}
 """Kinds of numbers; a file has one array of each."""
 

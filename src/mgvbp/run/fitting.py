@@ -11,13 +11,13 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture, affordable
+from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture, affordable, streams
 from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import Estimator
-from mgvbp.families import Family, resolve_family
+from mgvbp.families import Diagonal, Family, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
@@ -37,7 +37,7 @@ def fit(
     dim: int | None = None,
     labels: Sequence[str] | None = None,
     method: str | Method | Auto = "auto",
-    family: str | Family | Mixture = "full",
+    family: str | Family | Mixture | None = None,
     estimator: str | Estimator = "auto",
     draws: str = "auto",
     num_draws: int | None = None,
@@ -81,8 +81,8 @@ def fit(
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
         paper's settings; an object such as ``MGVBP(step_size=..., ...)`` sets others.
-    family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal or Mixture
-        The structure of the covariance. Blocks are given by index or, for named parameters, by name. ``"mixture"``, or
+    family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal or Mixture, optional
+        The structure of the covariance: full by default, but diagonal for networks and minibatches by ``auto``. Blocks are given by index or, for named parameters, by name. ``"mixture"``, or
         ``Mixture(components=None)``, is a mixture of Gaussians with full covariances, which comes near posteriors of
         any shape in up to about 20 dimensions. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior,
         else the mixture. Both state their distance to the posterior (`Posterior.kl`).
@@ -187,9 +187,9 @@ def fit(
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
     begin = getattr(log_likelihood, "start", None)
     if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
-        initial_mean, initial_variance = begin.mean, begin.covariance
+        initial_mean, initial_variance = begin.mean, _variance(begin)
     elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
-        initial_variance = problem.prior.covariance  # a model's own prior knows the units of its data
+        initial_variance = _variance(problem.prior)  # a model's own prior knows the units of its data
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
             raise InvalidInputError(
@@ -202,7 +202,9 @@ def fit(
         method = Auto(LOOSE if loose and tol is None else tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
-    structure = "full" if isinstance(family, Mixture) or _is_mixture(family) else family
+    structure: Any = "full" if _is_mixture(family) else family
+    if structure is None:
+        structure = "diagonal" if isinstance(method, Auto) and streams(problem, None) else "full"
     settings = Settings(
         method=method,
         family=resolve_family(structure, problem.dim, problem.labels),
@@ -338,6 +340,11 @@ def _as_prior(prior: Prior | None) -> Prior | None:
     named = copy(mixture)
     named.parameters = getattr(prior, "parameters", None)
     return cast(Prior, named)
+
+
+def _variance(q: Gaussian) -> Array:
+    """The covariance (d, d), or the variances (d,) if all others are 0."""
+    return q.std**2 if isinstance(q.family, Diagonal) else q.covariance
 
 
 def _is_mixture(family: object) -> TypeGuard[str | Mixture]:

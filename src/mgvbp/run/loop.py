@@ -24,6 +24,9 @@ Evaluate = Callable[[int, Array], tuple[Array, ...]]
 """Takes the iteration and its draws (S, d); returns the values (and derivatives), as `Problem.evaluate_at` does."""
 Row = tuple[float | int | str, ...]
 """The columns of a `Trace` for one iteration."""
+WORSE = 4.0
+"""Standard errors of the start's lower bound by which a result must be below it to be called worse. With 2 of them, a run
+that ends where it began would be called worse in one of fifty cases; with 8, large falls of noisy bounds would pass."""
 
 
 class Iteration(NamedTuple):
@@ -81,13 +84,26 @@ class Judge(Protocol):
         """Return where the run stands."""
 
 
+class Start(NamedTuple):
+    """The first iterate, and the mean of the lower bounds of the first epoch with its standard error."""
+
+    q: Gaussian
+    bound: float
+    se: float
+
+    def surpasses(self, bound: float) -> bool:
+        """Whether a bound is lower than that of the start, by more than its noise."""
+        return bound < self.bound - WORSE * self.se
+
+
 class Window(NamedTuple):
-    """What `Patience` remembers: the last bounds, and the best iterate with its bound and iteration."""
+    """What `Patience` remembers: the last bounds, the best iterate with its bound and iteration, and the start."""
 
     recent: tuple[float, ...] = ()
     best: Gaussian | None = None
     bound: float = -math.inf
     at: int = 0
+    start: Start | None = None
 
 
 class Patience:
@@ -100,6 +116,9 @@ class Patience:
     With minibatches an epoch has ``epoch`` iterations, and iterates are compared by averages over whole epochs.
     Otherwise the iterate with the luckiest batches would win. Before the first epoch has ended, the last iterate is
     the best.
+
+    A run may end below where it began, if its steps are too large. Then the start is the best iterate, and `fell` says
+    so. (With ``last`` it is the best one after the start, if that is above the start.)
     """
 
     def __init__(self, window: int, patience: int, *, epoch: int = 1, last: bool = False) -> None:
@@ -109,19 +128,37 @@ class Patience:
 
     def __call__(self, t: int, q: Gaussian, info: Info) -> Standing:
         """Return where the run stands."""
-        recent, best, bound, at = self.state
+        recent, best, bound, at, _ = self.state
         recent = (*recent, info.lower_bound)[-self._window :]
         smoothed = math.fsum(recent) / len(recent)
         current = info.lower_bound if self._epoch == 1 and t < self._window else smoothed
         better = current > bound and t % self._epoch == 0
         if best is None or t <= self._epoch or t == self._window or better:
             best, bound, at = q, current, t
-        self.state = Window(recent, best, bound, at)
+        start = self._start(t, q, info)
+        self.state = Window(recent, best, bound, at, start)
         stop = t - at >= self._patience
         ending = Ending.of(Outcome.SETTLED, patience=self._patience) if stop else None
-        if self._last:
+        if self._last and not start.surpasses(smoothed):
             return Standing(q, smoothed, smoothed, ending, stop)
-        return Standing(best, bound, smoothed, ending, stop)
+        if start.surpasses(bound):
+            return Standing(start.q, start.bound, smoothed, ending, False)
+        return Standing(best, bound, smoothed, ending, stop and not self._last)
+
+    def _start(self, t: int, q: Gaussian, info: Info) -> Start:
+        """The start, of whose lower bound the first epoch tells more and more."""
+        begun = self.state.start or Start(q, 0.0, 0.0)
+        if t > self._epoch:
+            return begun
+        bound = begun.bound + (info.lower_bound - begun.bound) / t
+        return Start(begun.q, bound, math.hypot((t - 1) * begun.se, info.lower_bound_se) / t)
+
+    @property
+    def fell(self) -> Start | None:
+        """The start, if the run is now below it; else None."""
+        start, recent = self.state.start, self.state.recent
+        bound = math.fsum(recent) / max(1, len(recent)) if self._last else self.state.bound
+        return start if start is not None and start.surpasses(bound) else None
 
 
 @dataclass(frozen=True, eq=False)
