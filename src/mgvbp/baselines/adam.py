@@ -77,10 +77,6 @@ def adam(
     callback : callable, optional
         Called with an `AdamIteration` before each step; a true return value stops the run there.
 
-    Returns
-    -------
-    PointEstimate
-
     Examples
     --------
     ::

@@ -60,10 +60,6 @@ def nuts(
     progress : bool
         Show a bar that counts chains.
 
-    Returns
-    -------
-    Chains
-
     Warns
     -----
     ConvergenceWarning

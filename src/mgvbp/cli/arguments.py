@@ -1,4 +1,4 @@
-"""The words of a command line as numbers and paths. A word that is none ends the command with its usage."""
+"""The words of a command line as numbers and paths. A word that is not one ends the command with its usage."""
 
 from __future__ import annotations
 

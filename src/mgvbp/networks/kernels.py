@@ -102,7 +102,7 @@ def blocks(number: int, most: int) -> Iterator[tuple[slice, int]]:
 
 
 def rounded_up(number: int) -> int:
-    """The next number with at most three leading binary digits that are not zero."""
+    """The next number whose binary digits after the first three are all zero."""
     unit = 1 << max(0, number.bit_length() - 3)
     return -(-number // unit) * unit
 

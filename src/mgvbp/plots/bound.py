@@ -71,10 +71,6 @@ def lower_bound(
         What the horizontal axis counts: iterations or evaluations of the log-likelihood.
     ax : Axes, optional
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> import mgvbp

@@ -90,7 +90,7 @@ def checked_axes(ax: Any, name: str) -> Axes:
 
 def shown(label: str) -> str:
     """A label as a picture shows it: it has only characters that can be drawn, and is not too long."""
-    text = printable(label).replace("\n", " ")
+    text = printable(label).replace("\n", "\N{REPLACEMENT CHARACTER}")
     if len(text) <= LONGEST:
         return text
     half = LONGEST // 2

@@ -38,10 +38,6 @@ def covariance(posterior: Gaussian, correlation: bool = True, ax: Axes | None = 
     ax : Axes, optional
         The colour bar takes a part of its space.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> import mgvbp

@@ -68,10 +68,6 @@ def marginals(
     axes : sequence of Axes, optional
         One for each panel.
 
-    Returns
-    -------
-    list of Axes
-
     Examples
     --------
     >>> import mgvbp

@@ -34,10 +34,6 @@ def predictive(
     level : float
         The probability of the outer band; the inner one has one half.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     if not isinstance(prediction, PredictiveDraws):
         raise InvalidTypeError(

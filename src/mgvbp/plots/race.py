@@ -42,10 +42,6 @@ def convergence(
         The smallest difference in nats that is shown; the default is a tenth of the tolerance of ``auto``.
     ax : Axes, optional
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> import mgvbp

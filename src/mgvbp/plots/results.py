@@ -26,10 +26,6 @@ def volatility_band(result: VolatilityResult, level: float = 0.9, ax: Axes | Non
     level : float
         The probability of the band.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     if not hasattr(result, "plot_volatility"):
         raise InvalidTypeError(
@@ -50,10 +46,6 @@ def reliability(prediction: Prediction, y: ArrayLike, bins: int = 10, ax: Axes |
         The true labels.
     bins : int
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     if not hasattr(prediction, "plot_reliability"):
         raise InvalidTypeError(

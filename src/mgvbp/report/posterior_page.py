@@ -66,10 +66,6 @@ def html_report(posterior: Posterior, *, file: str = "posterior.npz", num_draws:
     num_draws : int
         Draws from the posterior that are shown among the pairs of parameters; 0 for none.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import mgvbp

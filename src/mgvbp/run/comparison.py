@@ -93,10 +93,6 @@ def compare_families(
     **options
         Options of `mgvbp.fit`.
 
-    Returns
-    -------
-    FamilyComparison
-
     Examples
     --------
     Intercept and slope of a line are strongly correlated if its x are far from zero:

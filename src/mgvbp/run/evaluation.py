@@ -19,7 +19,7 @@ from mgvbp.run.deadline import available
 from mgvbp.run.pool import Pool
 
 LONGEST = 1e6
-"""Seconds, eleven days, above which a timeout is none: Windows cannot wait for more than 49 days at once."""
+"""A timeout of more seconds, eleven days, is left out: Windows cannot wait for more than 49 days at once."""
 
 
 class Evaluator(Protocol):

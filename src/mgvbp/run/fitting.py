@@ -333,7 +333,7 @@ def _as_function(given: Any) -> Any:
 
 
 def _as_prior(prior: Prior | None) -> Prior | None:
-    """The prior itself: of a posterior that is a mixture, the mixture under its parameters' names."""
+    """The prior; for a posterior that is a mixture, this mixture with the names of the parameters."""
     mixture = getattr(prior, "mixture", None)
     if mixture is None:
         return prior

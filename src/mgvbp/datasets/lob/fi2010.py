@@ -100,16 +100,10 @@ def find_joins(features: Features, jump: float = JUMP) -> Indices:
     The mid-price m is the mean of the columns ask_price_1 and bid_price_1, and the usual move u the median of
     its moves |m_t − m_{t−1}| other than 0: about half a tick. A move of more than ``jump`` times u is a join.
 
-    All stocks of a file are normalised together, so that their price levels stay apart, and each of the three
-    normalisations is a straight line in every column: z-score (x − mean)/sd, min-max (x − min)/(max − min),
-    decimal precision x/10^k. Moves and u are multiplied by the same number, and the rule is the same for all
-    three. (The lines of the two columns differ a little; their mean is one in m up to the changes of the
-    spread, which are small beside a jump.)
-
-    Prices of stocks are hundreds of usual moves apart. A day that opens within ``jump`` of them from the last
-    close is missed, and a jump within a day is taken for a join. Each costs nine windows out of tens of
-    thousands: crossing in the first case, left out in the second. Who knows the joins gives them to
-    `load_fi2010`. The rule was tested on simulated books, whose joins are known, and not on FI-2010.
+    All stocks of a file are normalised together by a straight line in each column, so that their price levels stay
+    apart, by hundreds of usual moves, and the rule is the same for all three normalisations. A day that opens near the
+    last close is missed, and a jump within a day is taken for a join. Each costs nine windows out of tens of thousands;
+    who knows the joins gives them to `load_fi2010`. The rule was tested on simulated books, and not on FI-2010.
 
     Parameters
     ----------
