@@ -200,7 +200,7 @@ def main() -> None:
     known = {(row.target, row.mode, row.seed): row for row in stored(arguments.out)}
     rows = [known[key] for key in wanted if key in known]
     shard, shards = (int(part) for part in arguments.shard.split("/"))
-    missing = [key for key in wanted if key not in known][shard - 1 :: shards]
+    missing = [key for key in wanted[shard - 1 :: shards] if key not in known]
     runs = Parallel(n_jobs=arguments.jobs, return_as="generator")(
         delayed(run)(*key, arguments.limit) for key in missing
     )

@@ -223,6 +223,11 @@ FIT = [
     row(fit2, "max_iterations", "none trillion", standard),
     row(fit2, "max_evaluations", "none trillion", standard),
     row(fit2, "tol", f"none {POSITIVE}", lambda p, v: p.converged),
+    row(fit2, "kl_tol", "none", standard),
+    row(lambda kl_tol: fit2(family="auto", kl_tol=kl_tol), "kl_tol", f"none {POSITIVE}", standard),
+    row(fit2, "labels", "none texts", lambda p, v: v is None or p.labels == ("a", "b")),
+    row(fit2, "noise", f"none zero {POSITIVE}", lambda p, v: v is None or v == 0 or p.gap < np.inf),
+    row(mgvbp.Mixture, "components", "none trillion", is_value("components")),
     row(fit2, "starts"),
     row(fit2, "vectorized", "true", standard),
     row(fit2, "grad", f"none {FUNCTIONS}", standard),
@@ -466,6 +471,10 @@ def test_methods_and_runs():
 # --- what comes out ---------------------------------------------------------------------------------------
 
 
+def chains(**options):
+    return fit2().mcmc(**{"draws": 9, "chains": 2, **options})
+
+
 def results():
     p = posterior()
     s, b = p["s"], p["b"]
@@ -479,6 +488,16 @@ def results():
         row(p.diagnose, "rng", f"none {SEEDS}", lambda d, v: math.isfinite(d.elbo)),
         row(p.diagnose, "log_density", f"none {FUNCTIONS}", lambda d, v: math.isfinite(d.elbo)),
         row(lambda returned: p.diagnose(log_density=lambda theta: returned), "returned"),
+        row(p.draws, "corrected", "true", lambda found, v: found["b"].shape == (9, 2), n=9),
+        row(lambda n: p.draws(n, corrected=True), "n"),
+        row(p.forecast, "steps"),
+        row(p.predict, "X"),
+        row(chains, "draws"),
+        row(chains, "chains"),
+        row(chains, "max_evaluations", "none trillion"),
+        row(chains, "timeout", f"none {POSITIVE}"),
+        row(chains, "progress", "true"),
+        row(chains, "log_density", f"none {FUNCTIONS}"),
         row(p.resample, "n"),
         row(p.resample, "num_draws", "none", shaped(9, 3), n=9),
         row(p.resample, "rng", f"none {SEEDS}", shaped(9, 3), n=9),
@@ -591,6 +610,39 @@ def test_data_baselines_and_networks():
         row(prediction.reliability, "y"),
         row(mgvbp.from_jax, "function", "function type"),
         row(lambda **given: mgvbp.from_jax(normal, **given), "vectorized", "true"),
+    ])  # fmt: skip
+
+
+def test_models_of_other_packages():
+    judge([
+        row(lambda model: mgvbp.from_stan(model), "model"),
+        row(lambda model: mgvbp.from_pymc(model), "model"),
+        row(lambda model: mgvbp.from_numpyro(model), "model"),
+    ])  # fmt: skip
+    regression = ready.LinearRegression(X, Y)
+    fitted = fit(regression)
+    judge([
+        row(fitted.predict, "X"),
+        row(fitted.predict, "num_draws", X=X),
+        row(fitted.predict, "rng", f"none {SEEDS}", lambda found, v: found.draws.shape == (500, 12), X=X),
+        row(fitted.forecast, "steps"),
+    ])  # fmt: skip
+
+
+def test_models_of_statsmodels_and_arch():
+    api, arch = pytest.importorskip("statsmodels.api"), pytest.importorskip("arch")
+    linear = api.OLS(Y, X)
+    series = fit(mgvbp.from_statsmodels(api.tsa.SARIMAX(np.cumsum(Y), order=(1, 0, 0))))
+    returns = arch.arch_model(np.random.default_rng(0).normal(size=200), rescale=False)
+    judge([
+        row(lambda model: mgvbp.from_statsmodels(model), "model"),
+        row(lambda priors: mgvbp.from_statsmodels(linear, priors), "priors", "none"),
+        row(lambda prior: mgvbp.from_statsmodels(linear, {"x1": prior}), "prior", "function"),
+        row(lambda model: mgvbp.from_arch(model), "model"),
+        row(lambda priors: mgvbp.from_arch(returns, priors), "priors", "none"),
+        row(lambda prior: mgvbp.from_arch(returns, {"mu": prior}), "prior", "function"),
+        row(series.forecast, "steps"),
+        row(series.forecast, "num_draws", steps=2),
     ])  # fmt: skip
 
 

@@ -181,9 +181,20 @@ class ByGradients(Elsewhere):
                 return self._returned(state, rival)
         if self._doubtful(state, surface):
             return self._begin_climbs(replace(state, surface=surface), 1)
+        if surface is not None and self._stuck(state, surface):
+            state = replace(state, surface=surface)
+            if not state.lookouts:
+                return self._looking(state)
+            if (lead := self._lead(state, surface)) is not None:
+                return self._followed_lead(state, lead)
         if surface is not None and self._near_the_top(surface):
             return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _stuck(self, state: SearchState, surface: Surface) -> bool:
+        """Whether very many draws would be needed here, so that other places are looked at first."""
+        late = state.n_evaluations > constants.STUCK * (self.dim + 10)
+        return late and surface.poor and state.rival is None and state.phase is Phase.REFINE
 
     def _near_the_top(self, surface: Surface) -> bool:
         """Whether the draws at hand know the bound around q better than a leap, which may overshoot."""
@@ -236,14 +247,18 @@ class ByGradients(Elsewhere):
                 return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
         if (lead := self._lead(state, surface)) is not None:
-            rest = tuple(other for other in state.leads if other[0] is not lead)
-            return self._visited(replace(leaving(state), leads=rest), lead)
+            return self._followed_lead(state, lead)
         if state.climbed < LATE and scattered(state, surface):
             return self._begin_climbs(replace(state, climbed=LATE - 1), affordable_climbs(state))
         if (climb := self._higher_climb(state, surface)) is not None:
             rest_of_them = tuple(other for other in state.climbs if other is not climb)
             return self._begun_anew(replace(leaving(state), climbs=rest_of_them), climb.gaussian(state.first))
         return super()._charged(state, surface)
+
+    def _followed_lead(self, state: SearchState, lead: Array) -> SearchState:
+        """Leave this place for the end of an ascent, (d,)."""
+        rest = tuple(other for other in state.leads if other[0] is not lead)
+        return self._visited(replace(leaving(state), leads=rest), lead)
 
     def _checks(self, state: SearchState, surface: Surface) -> tuple[Check, ...]:
         count = constants.LOOKOUTS + constants.AROUND

@@ -222,6 +222,9 @@ PEAK, PEAK_BY_GRADIENTS = 1.0, 0.5
 were f quadratic; by gradients the end of an ascent is one from 0.5 nats on, since its curvature is seen at once."""
 WIDER_GAIN = 0.2
 """Nats that a much wider Gaussian must promise, by a few probes, to be looked at."""
+COVERED = 7.0
+"""Standard deviations between two modes up to which a Gaussian over both is looked at: of two equal normals it is the
+better one up to 5.5 of them, and of wider ones up to more. Of three modes or more it always is."""
 SURPASSING = 3.0
 """A result is not certified if another Gaussian, which led to no result, had a bound that is higher by this many
 tolerances beyond three standard errors."""

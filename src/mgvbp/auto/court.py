@@ -158,7 +158,8 @@ class Court(Rules):
                 return self._visited(leaving(state), point)
         if not state.wide:
             others = [other for other in state.seen if not _near(state.q, other)]
-            wide = wider(state.trial, surface) or (blanket([state.q, *others]) if len(others) > 1 else None)
+            some = others if len(others) > 1 else [other for other in others if _beside(state.q, other)]
+            wide = wider(state.trial, surface) or (blanket([state.q, *some]) if some else None)
             if wide is not None:
                 there = self._begun_anew(replace(leaving(state), wide=True), project(wide, self.family))
                 return replace(there, want=2 * self.least)
@@ -279,6 +280,11 @@ def _near(q: Gaussian, other: Gaussian) -> bool:
     """Whether two Gaussians are so near that a trial of one counts for the other."""
     shift = np.abs(q.mean - other.mean) / other.std
     return bool(max(shift.max(), np.abs(np.log(q.std / other.std)).max()) < constants.MOVED)
+
+
+def _beside(q: Gaussian, other: Gaussian) -> bool:
+    """Whether one Gaussian over both may be better than either: there is no deep valley between them."""
+    return bool(np.linalg.norm(q.family.to_frame(q.factor, other.mean - q.mean)) < constants.COVERED)
 
 
 def _share_outside(archive: Archive, q: Gaussian) -> str:

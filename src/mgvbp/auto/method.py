@@ -116,7 +116,7 @@ class Auto:
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
         means = start_means(starts, first, prior, key)
-        if noise is not None and noise != 0:
+        if noise is not None and not (isinstance(noise, int | float | np.number) and noise == 0):
             noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:

@@ -295,7 +295,8 @@ def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> lis
 def _improper(trial: Trial) -> int | None:
     """The direction of a line on which the density falls more slowly than 1/θ, or returns to where it was at `NEAR`.
 
-    At least two remote probes must show it: one may belong to another mode.
+    Half of the remote probes must show it: some may belong to another mode, or to a slow exponential tail. In a direction
+    that was found, which is not quite exact, two are enough.
     """
     shown: dict[tuple[int, float], int] = {}
     for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
@@ -303,7 +304,9 @@ def _improper(trial: Trial) -> int | None:
         least = constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / NEAR)
         flat = trial.values[_nearer(trial, k, NEAR)] - trial.values[k] < least
         shown[line] = shown.get(line, 0) + int(flat)
-    return next((along for (along, _), count in shown.items() if count > 1), None)
+    original = len(trial.axes) + constants.DIAGONALS
+    needed = {line: constants.REMOTE // 2 if line[0] < original else 2 for line in shown}
+    return next((line[0] for line, count in shown.items() if count >= needed[line]), None)
 
 
 def _farther(trial: Trial) -> Trial:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mgvbp.core.checks import as_generator, as_path, positive_integer
+from mgvbp.core.checks import as_generator, as_path, positive_integer, require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
@@ -178,7 +178,9 @@ class Posterior(Examined):
         self, steps: int, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
     ) -> Any:
         """The ``steps`` after the data, of a model of a time series with a method ``forecast``; see `predict`."""
-        return self._predicted("forecast", (steps, *args), num_draws, rng, kwargs)
+        count = positive_integer(steps, "steps")
+        require_memory(count * positive_integer(num_draws, "num_draws"), "the forecast", "take fewer steps")
+        return self._predicted("forecast", (count, *args), num_draws, rng, kwargs)
 
     def _predicted(
         self, what: str, args: tuple[Any, ...], num_draws: int, rng: int | np.random.Generator, kwargs: Any

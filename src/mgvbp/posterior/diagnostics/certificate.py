@@ -17,7 +17,7 @@ import numpy as np
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.weights import Evaluated
-from mgvbp.surfaces.archive import equal_view
+from mgvbp.surfaces.archive import Archive, equal_view
 from mgvbp.surfaces.surface import fit_surface
 
 DRAWS_PER_COEFFICIENT = 2
@@ -25,6 +25,9 @@ DRAWS_PER_COEFFICIENT = 2
 SECOND_ORDER = 0.5
 """Largest share of the gap by which the formula, of second order, may be wrong: so it is beside the exact gaps of
 one-sided and heavy tails. The share is the variance of what a quadratic misses of the target, if that is less."""
+SURPRISED, SURPRISE = 2.0, 0.05
+"""Factor, and nats in addition, by which what a quadratic misses of the draws of the fit must exceed what it misses of
+fresh draws to show that these have not met something rare."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which least squares take longer than the draws are worth."""
 MOST_DRAWS = 2000
@@ -41,15 +44,28 @@ class Certificate(NamedTuple):
 UNKNOWN = Certificate(None, None)
 
 
-def certify(q: Gaussian, draws: Evaluated) -> Certificate:
-    """Estimate the gap of ``q`` from its own draws; unknown where these do not determine a good surface."""
+def certify(q: Gaussian, draws: Evaluated, archive: Archive | None = None) -> Certificate:
+    """Estimate the gap of ``q`` from its own draws; unknown where these do not determine a good surface.
+
+    Where the draws of the fit, ``archive``, show that a quadratic misses much more than the fresh ones do, as beside a
+    wall that few draws meet, all of them are used: the fresh ones alone would know nothing of it.
+    """
     count = min(len(draws.theta), MOST_DRAWS)
     basis = _basis(q.family, count)
     if basis is None or not np.isfinite(draws.log_p).all():
         return UNKNOWN
     view = equal_view(q, draws.theta[:count])
     surface = fit_surface(view, basis, draws.log_p[:count], math.inf)
-    if surface is None or surface.poor or surface.ridge:
+    if surface is None or surface.ridge:
+        return UNKNOWN
+    if archive is not None and len(archive.theta) <= MOST_DRAWS:
+        known = fit_surface(archive.view(q), basis, archive.values, math.inf, archive.noise)
+        if known is not None and known.rest > SURPRISED * surface.rest + SURPRISE:
+            both = archive.add(q, draws.theta[:count], draws.log_p[:count])
+            surface = fit_surface(both.view(q), basis, both.values, math.inf, archive.noise) or surface
+            gap, noise = surface.gap, surface.noise
+            return Certificate(max(gap - noise, 0.0), noise + surface.noise_sd)
+    if surface.poor:
         return UNKNOWN
     gap = max(surface.gap - surface.noise, 0.0)
     # noise_sd² is 2 tr (MC)²

@@ -281,7 +281,7 @@ def diagnose(
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
-    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
+    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws, archive)
     pool = pooled(q, draws, far, archive)
     known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture")
     ratio = np.exp(marginals.log_ratio)
