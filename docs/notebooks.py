@@ -1,4 +1,4 @@
-"""The tutorials as notebooks: code without prompts, in cells that show what the page shows; nothing is run.
+"""The tutorials, and the pages on other packages, as notebooks: code without prompts, in cells that show what the page shows; nothing is run.
 
 Run:  pip install nbformat && python docs/notebooks.py [folder]   (writes docs/_build/notebooks/*.ipynb)
 """
