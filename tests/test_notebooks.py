@@ -1,4 +1,4 @@
-"""Notebooks made of the tutorials and of the pages on other packages: valid, without outputs, and with all the code of the pages in order."""
+"""Notebooks made of the tutorials and of pages on other packages: valid, without outputs, with all their code."""
 
 import ast
 import doctest
