@@ -1,4 +1,6 @@
-"""The tutorials as notebooks: code without prompts, in cells that show what the page shows; nothing is run.
+"""The tutorials, and the pages on other packages, as notebooks: code without prompts; nothing is run.
+
+Each cell shows what the page shows.
 
 Run:  pip install nbformat && python docs/notebooks.py [folder]   (writes docs/_build/notebooks/*.ipynb)
 """

@@ -113,3 +113,17 @@ def test_data_that_were_forgotten(numpyro, dist, model):
 
     with pytest.raises(InvalidInputError, match=r"'y' is discrete.*give its data"):
         mgvbp.from_numpyro(counts)
+
+
+def test_missing_data_and_rows_taken_by_traced_numbers_get_a_sentence(numpyro, dist, model):
+    holes = np.where(np.arange(60) == 3, np.nan, Y)
+    with pytest.warns(MgvbpWarning, match="the data of 'y' have missing values"):
+        mgvbp.from_numpyro(model, X, GROUP, holes)
+
+    def subsampled(y):
+        mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", 60, subsample_size=10) as rows:
+            numpyro.sample("y", dist.Normal(mu, 1.0), obs=y[rows])
+
+    with pytest.raises(InvalidInputError, match=r"give it jax\.numpy arrays, and all data"):
+        mgvbp.from_numpyro(subsampled, Y)

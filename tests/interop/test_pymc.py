@@ -359,3 +359,27 @@ def test_a_model_without_data_is_its_prior(pm):
     posterior = mgvbp.fit(adapted)
     assert posterior.log_density([[1.0]]) == pytest.approx(-np.log(2.0 * np.sqrt(2.0 * np.pi)), abs=1e-6)
     assert group_names(posterior.to_arviz(10)) == {"posterior", "sample_stats", "unconstrained_posterior"}
+
+
+def test_tables_have_the_names_of_coordinates_and_take_them(pm):
+    """Words, but not whole numbers, which could be mistaken for positions."""
+    coords = {"county": ["Aitkin", "Becker"], "year": [1, 0], "half": [0.5, 1.5]}
+    with pm.Model(coords=coords) as model:
+        alpha = pm.Normal("alpha", 1.0, 1.0, dims=("county", "half"))
+        beta = pm.Normal("beta", 0.0, 1.0, dims="year")
+        pm.Normal("y", alpha.sum() + beta.sum(), 1.0, observed=3.0)
+    posterior = mgvbp.fit(model)
+    labels = [
+        "alpha[Aitkin,0.5]",
+        "alpha[Aitkin,1.5]",
+        "alpha[Becker,0.5]",
+        "alpha[Becker,1.5]",
+        "beta[0]",
+        "beta[1]",
+    ]
+    assert list(posterior.to_frame().index) == labels
+    for label in labels:
+        assert label in posterior
+        assert posterior[label].mean == pytest.approx(posterior.to_frame().loc[label, "mean"])
+    assert posterior["alpha[Becker,0.5]"].mean == posterior["alpha[1,0]"].mean
+    assert "alpha[Clay,0.5]" not in posterior

@@ -92,7 +92,13 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
 
     with jax.enable_x64(True):
         # only shapes are needed: abstract values save the seconds that JAX takes to run a model step by step
-        found = jax.eval_shape(layout)
+        try:
+            found = jax.eval_shape(layout)
+        except jax.errors.TracerArrayConversionError as error:
+            raise InvalidInputError(
+                "the model makes a NumPy array of a value that JAX traces, or takes the rows of one by it, as of a "
+                "subsampled plate: give it jax.numpy arrays, and all data at once"
+            ) from error
     layouts = dict(zip(names, found, strict=True))
     shapes = {name: tuple(value.shape) for name, (value, _) in layouts.items()}
     unconstrained_shapes = {name: tuple(theta.shape) for name, (_, theta) in layouts.items()}
@@ -121,6 +127,13 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
 
     with jax.enable_x64(True):
         values = jax.jit(data)() if observed else {}
+    for name, value in values.items():
+        if np.isnan(np.asarray(value, np.float64)).any():
+            warn_user(
+                f"the data of {name!r} have missing values, for which the density is nan unless numpyro.handlers.mask "
+                "leaves them out: leave out the rows where it is missing",
+                MgvbpWarning,
+            )
     parameters = ForeignParameters(
         shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta), dims=axes
     )

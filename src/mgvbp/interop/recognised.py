@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mgvbp.interop.arch_model import from_arch
@@ -9,7 +10,12 @@ from mgvbp.interop.pymc_model import from_pymc
 from mgvbp.interop.stan_model import from_stan
 from mgvbp.interop.statsmodels_model import from_statsmodels
 
-ADAPTERS = {"pymc": from_pymc, "statsmodels": from_statsmodels, "arch": from_arch, "bridgestan": from_stan}
+ADAPTERS: dict[str, Callable[[Any], Any]] = {
+    "pymc": from_pymc,
+    "statsmodels": from_statsmodels,
+    "arch": from_arch,
+    "bridgestan": from_stan,
+}
 """The function for the models of each package."""
 
 

@@ -16,7 +16,7 @@ from mgvbp.errors import InvalidInputError, UnknownNameError
 from mgvbp.families.full import Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.parameters import Parameters, entry_labels
 from mgvbp.problem.problem import NamedParameters
 from mgvbp.transforms import Elementwise
 
@@ -308,6 +308,15 @@ def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
 
 
+def labelled(parameters: object, known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
+    """`found` for the label of an entry in words, as tables have it for a model with coordinates."""
+    whole = str(name).partition("[")[0]
+    labels = entry_labels(parameters, whole, known[whole]) if whole in known else []
+    if name not in labels:
+        return None
+    return whole, tuple(int(i) for i in np.unravel_index(labels.index(str(name)), known[whole]))
+
+
 def marginal(
     q: Gaussian | GaussianMixture,
     parameters: NamedParameters,
@@ -321,7 +330,7 @@ def marginal(
     ``drawn(name)`` are the values (`DRAWS`, *shape) at ``q.sample(DRAWS, 0)``.
     """
     known = shapes(q, parameters) if known is None else known
-    entry = found(known, name)
+    entry = found(known, name) or labelled(parameters, known, name)
     if entry is not None and entry[1]:
         return EntryMarginal(marginal(q, parameters, entry[0], known, drawn), name, entry[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:

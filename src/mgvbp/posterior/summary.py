@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import MissingDependencyError
-from mgvbp.problem.parameters import Parameters, indexed
+from mgvbp.problem.parameters import Parameters, entry_labels
 from mgvbp.transforms import Real
 
 if TYPE_CHECKING:
@@ -174,7 +174,9 @@ def table_rows(posterior: Posterior) -> dict[str, Array]:
     for name in posterior.parameters.names:
         entry = posterior[name]
         columns = np.stack([entry.mean, entry.std, *entry.quantile(levels)], axis=-1)
-        rows |= zip(indexed(name, entry.shape), columns.reshape(-1, 4), strict=True)
+        rows |= zip(
+            entry_labels(posterior.parameters, name, entry.shape), columns.reshape(-1, 4), strict=True
+        )
     return rows
 
 

@@ -283,6 +283,22 @@ def indexed(name: str, shape: tuple[int, ...]) -> Iterable[str]:
     return (f"{name}[{','.join(map(str, index))}]" for index in product(*map(range, shape)))
 
 
+def entry_labels(parameters: object, name: str, shape: tuple[int, ...]) -> list[str]:
+    """`indexed`, with what the entries are called in the place of numbers, where ``dims`` and ``coords`` say so.
+
+    Whole numbers are not taken: a coordinate 1 could be mistaken for the entry with this number.
+    """
+    coords, dims = getattr(parameters, "coords", {}), getattr(parameters, "dims", {}).get(name, ())
+    axes: list[list[str]] = []
+    for axis, n in enumerate(shape):
+        called = [str(entry) for entry in coords.get(dims[axis], ())] if axis < len(dims) else []
+        words = len(set(called)) == n and not any(
+            word.isdecimal() or set(word) & set(",[]") for word in called
+        )
+        axes.append(called if words else [str(i) for i in range(n)])
+    return [f"{name}[{','.join(index)}]" for index in product(*axes)] if shape else [name]
+
+
 def named(name: str, function: Callable[[Array], Array], value: Array) -> Array:
     """``function(value)``; the message of an error starts with the parameter's name."""
     try:
