@@ -21,7 +21,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # with -n each worker begins with one half of the tests in their order, so that what a file's tests share is made once
+    # with -n each worker begins with one half of the tests, so that what the tests of a file share is made once
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"
     shift = config.getoption("--seed-shift")

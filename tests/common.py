@@ -16,21 +16,11 @@ FAST = MGVBP(step_size=0.5, decay_after=40, momentum=0.0, precision_scale=2.0, w
 
 
 def posterior_of(q, log_density=None, **options):
-    """A posterior that is the Gaussian ``q``, whatever the target, of a run of one iteration."""
+    """A posterior that is the Gaussian ``q``, whatever the target, of a converged run of one iteration."""
     columns = {name: np.zeros(1, dtype) for name, dtype in TRACE_DTYPES.items()}
-    return Posterior(
-        q.mean,
-        q.factor,
-        q.family,
-        lower_bound=0.0,
-        converged=True,
-        stop_reason="",
-        trace=Trace(**columns),
-        method="",
-        estimator="",
-        log_density=log_density,
-        **options,
-    )
+    run = {"lower_bound": 0.0, "converged": True, "stop_reason": "", "method": "", "estimator": ""}
+    known = {**run, "trace": Trace(**columns), **options}
+    return Posterior(q.mean, q.factor, q.family, log_density=log_density, **known)
 
 
 def rescaled(q, variance, log_density=None, **options):
@@ -57,6 +47,11 @@ def installed(package):
 def group_names(data):
     """The groups of what `Posterior.to_arviz` returns: a DataTree, or an InferenceData where ArviZ is before 1.0."""
     return set(data.children if hasattr(data, "children") else data.groups())
+
+
+def standard_normal(theta):
+    """The log density of independent standard normals, without its constant, (S, d) -> (S,)."""
+    return -0.5 * (theta**2).sum(axis=1)
 
 
 # --- loops over cases ----------------------------------------------------------------------------------
@@ -114,9 +109,9 @@ def trace(bounds, averages=None, queries=None, phase="step"):
 
 def as_posterior(q, parameters=None, run=None, lower_bound=-1.0, method="MGVBP", labels=None):
     """A posterior that is the Gaussian ``q``, of a converged run of a named method."""
-    return Posterior(
-        q.mean.copy(), q.factor.copy(), q.family, lower_bound=lower_bound, converged=True, stop_reason="done",
-        trace=run or trace([-2.0, -1.0]), method=method, estimator="h", parameters=parameters, labels=labels,
+    return posterior_of(
+        q, lower_bound=lower_bound, stop_reason="done", trace=run or trace([-2.0, -1.0]), method=method,
+        estimator="h", parameters=parameters, labels=labels,
     )  # fmt: skip
 
 

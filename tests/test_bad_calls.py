@@ -16,6 +16,7 @@ from scipy import stats
 
 import mgvbp
 from common import case
+from common import standard_normal as normal
 from mgvbp import (
     MGVB,
     MGVBP,
@@ -130,10 +131,6 @@ def judge(rows):
 
 
 # --- what several tables use ------------------------------------------------------------------------------
-
-
-def normal(theta):
-    return -0.5 * (theta**2).sum(axis=1)
 
 
 NAMED = Parameters(b=Real(2), s=Positive())

@@ -202,18 +202,18 @@ def output_of(name, *arguments):
     return run.stdout
 
 
-def test_simulator_survives_a_kill_and_finds_the_curve(tmp_path):
-    path = tmp_path / "yeast.npz"
+def test_simulator_survives_a_kill_and_finds_the_curve(play, tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "yeast.npz"
     first = subprocess.Popen(command("simulator.py", path), stdout=subprocess.DEVNULL)
     while not path.exists() and first.poll() is None:
         time.sleep(0.01)
     first.kill()
     assert first.wait() != 0, "it had finished before it was killed"
     resumed = output_of("simulator.py", path)
-    whole = output_of("simulator.py")
+    variables, whole = play("simulator.py")
     assert resumed == f"going on with yeast.npz\n{whole}"
 
-    yeast = runpy.run_path(str(EXAMPLES / "simulator.py"))["yeast"]
+    yeast = variables["yeast"]
 
     def logistic(t, start, rate, capacity):
         return capacity / (1.0 + (capacity / start - 1.0) * np.exp(-rate * t))

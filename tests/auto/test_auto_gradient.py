@@ -16,7 +16,7 @@ from scipy.optimize import minimize, rosen, rosen_der
 import mgvbp
 from common import case
 from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
-from mgvbp.auto.ascent import Ascent, Point, two_loops
+from mgvbp.auto.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
 from mgvbp.interop.compiled import Compiled
@@ -84,6 +84,17 @@ def test_two_loops_are_the_bfgs_matrix():
         left = np.eye(4) - np.outer(s, y) / (s @ y)
         H = left @ H @ left.T + np.outer(s, s) / (s @ y)
     np.testing.assert_allclose(two_loops(gradient, pairs), H @ gradient, rtol=1e-10)
+
+
+def test_a_line_without_an_end_is_left_after_so_many_trials():
+    """f(x) = x: each step is accepted, and the next is longer."""
+    here, line = Point(np.zeros(1), 0.0, np.ones(1)), Line(np.ones(1), slope=1.0)
+    for trial in range(MOST_TRIALS):
+        assert not line.is_exhausted
+        assert line.step == pytest.approx(FURTHER**trial)
+        line = line.tell(here, Point(line.step * line.direction, line.step, np.ones(1)))
+    assert line.is_exhausted
+    assert line.best.value == pytest.approx(FURTHER ** (MOST_TRIALS - 1))
 
 
 def test_ascent_finds_the_summit_of_rosenbrock_as_scipy_does():

@@ -1,5 +1,6 @@
 """What tries to refute a result before it is certified: repeats, tails, gradients, saddles and other modes."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from scipy.special import ndtr
 
 import mgvbp
 from common import case
+from common import standard_normal as quadratic
 from mgvbp import Gaussian, errors
 from mgvbp.auto.rivals import blanket, elsewhere, peak, wider
 from mgvbp.auto.trial import summoned, tails
@@ -19,10 +21,6 @@ from mgvbp.surfaces import Archive
 from mgvbp.surfaces.surface import fit_surface
 
 SEEDS = range(3)
-
-
-def quadratic(theta):
-    return -0.5 * (theta**2).sum(axis=1)
 
 
 def bound(f, mean, sd):
@@ -84,8 +82,11 @@ def test_mass_where_the_density_is_zero_is_no_result():
         return np.where(theta[:, 0] < 0.0, -np.inf, quadratic(theta))
 
     refuted(half, "where the log density is not finite", dim=1)
-    assert fitted(half, dim=1).lower_bound == -np.inf
-    assert "theta[0]" in fitted(half, dim=1).stop_reason
+    posterior = fitted(half, dim=1)
+    assert posterior.lower_bound == -np.inf
+    assert "theta[0]" in posterior.stop_reason
+    stated = float(re.match(r"about (\d+)% of the Gaussian's mass", posterior.stop_reason)[1])
+    assert stated == pytest.approx(100.0 * ndtr(-posterior.mean[0] / posterior.std[0]), abs=10.0)
     refuted(
         lambda t: np.where(t[:, 0] < -3.0, -np.inf, quadratic(t)),
         "where the log density is not finite",

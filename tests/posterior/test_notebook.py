@@ -11,13 +11,10 @@ import pytest
 from scipy.stats import norm
 
 import mgvbp
+from common import standard_normal as quadratic
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, MissingDependencyError
 from mgvbp.posterior import notebook
 from mgvbp.transforms import Interval, Positive, Real
-
-
-def quadratic(theta):
-    return -0.5 * (theta**2).sum(axis=1)
 
 
 @pytest.fixture(scope="module")

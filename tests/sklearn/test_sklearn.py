@@ -82,7 +82,6 @@ def response_of(estimator, labels):
     [
         *(estimator() for estimator in ESTIMATORS),
         BayesianLinearRegression(family="diagonal", fit_intercept=False, max_iter=1000),
-        BayesianPoissonRegressor(family="diagonal"),
     ]
 )
 def test_scikit_learn_has_nothing_to_object(estimator, check):
