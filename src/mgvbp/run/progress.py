@@ -14,15 +14,20 @@ Reporter = Callable[[int, float, int], None]
 
 
 @contextmanager
-def progress_bar(enabled: bool, total: int | None) -> Iterator[Reporter]:
-    """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
+def progress_bar(
+    enabled: bool, total: int | None, remark: Callable[[], str] = lambda: ""
+) -> Iterator[Reporter]:
+    """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing.
+
+    ``remark`` is asked at every iteration for what else to show.
+    """
     if not true_or_false(enabled, "progress"):
         yield lambda iteration, lower_bound, evaluations: None
         return
-    line = "iterations, lower bound {bound:.3f}, {evaluations:,} evaluations"
-    with progress("fit", total, columns, line, bound=float("-inf"), evaluations=0) as show:
+    line = "iterations, lower bound {bound:.3f}, {evaluations:,} evaluations{remark}"
+    with progress("fit", total, columns, line, bound=float("-inf"), evaluations=0, remark="") as show:
         yield lambda iteration, lower_bound, evaluations: show(
-            completed=iteration, bound=lower_bound, evaluations=evaluations
+            completed=iteration, bound=lower_bound, evaluations=evaluations, remark=remark()
         )
 
 
@@ -33,5 +38,7 @@ def columns(rich: Any) -> tuple[Any, ...]:
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeRemainingColumn(),
-        rich.TextColumn("lower bound {task.fields[bound]:.3f}, {task.fields[evaluations]:,} evaluations"),
+        rich.TextColumn(
+            "lower bound {task.fields[bound]:.3f}, {task.fields[evaluations]:,} evaluations{task.fields[remark]}"
+        ),
     )
