@@ -237,10 +237,14 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
         raise InvalidInputError(
             "family='mixture' and 'auto' are not for networks and minibatches: leave it out"
         )
-    limit = settings.max_iterations
-    search = StreamSearch(problem, tol=method.tol, max_iterations=limit, **settings.start)
-    evaluations = math.inf if settings.max_evaluations is None else settings.max_evaluations
-    limits = Limits(search.most, evaluations)
+    search = StreamSearch(
+        problem,
+        tol=method.tol,
+        max_iterations=settings.max_iterations,
+        max_evaluations=settings.max_evaluations,
+        **settings.start,
+    )
+    limits = Limits(search.most, math.inf)
     judge, remark = Certificate(search), Remark(problem, search)
     outcome, failures = execution.run(problem, search, "gradients", judge, limits, remark)
     if not outcome.converged:

@@ -66,9 +66,9 @@ def fit(
     log_likelihood : callable
         (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
-        one of the parameters on their own scale. (The regressions of `mgvbp.models` have a default prior; ``fit`` of a
-        function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and all of
-        `mgvbp.models` have, the posterior gives each parameter by its name.
+        one of the parameters on their own scale. (Networks and the regressions of `mgvbp.models` have a default prior;
+        ``fit`` of a function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and
+        all of `mgvbp.models` have, the posterior gives each parameter by its name.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).

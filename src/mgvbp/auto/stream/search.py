@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto.stream.adam import Adam
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.stream.step import stepped
-from mgvbp.core.checks import as_key
+from mgvbp.core.checks import as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import DivergenceError
@@ -96,7 +96,8 @@ class StreamSearch:
         As for `fit`.
     tol : float, optional
         Nats that a round must gain to count.
-    max_iterations : int, optional
+    max_iterations, max_evaluations : int, optional
+        The search makes no more of them than this.
     """
 
     trying = False
@@ -111,6 +112,7 @@ class StreamSearch:
         rng: int | np.random.Generator | tuple[int, ...] = 0,
         tol: float | None = None,
         max_iterations: int | None = None,
+        max_evaluations: int | None = None,
     ) -> None:
         self.prior, self.dim, self.family = problem.prior, problem.dim, family
         self.epoch = problem.num_batches
@@ -118,6 +120,9 @@ class StreamSearch:
         self.climb = self.epoch * math.ceil(LEAST / self.epoch)
         self.round = max(self.climb, EPOCHS * self.epoch)
         self.most = max_iterations or POINT_ROUNDS * self.climb + ROUNDS * (self.round + self.epoch)
+        self.most_evaluations = (
+            math.inf if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations")
+        )
         self.num_draws = DRAWS if isinstance(family, Diagonal) else DRAWS_OF_OTHERS
         share = self.num_draws * self.round // (2 * self.epoch)
         self.verified = 2 * max(CHECKED // 2, min(VERIFIED, MOST_NUMBERS // self.dim) // 2)
@@ -173,6 +178,14 @@ class StreamSearch:
             self._asked = state, eps, theta
         return self._asked[1:]
 
+    @property
+    def _size(self) -> int:
+        """How many points the next `ask` has."""
+        stage = self.state.stage
+        if stage is Stage.POINT:
+            return 1
+        return {Stage.CHECK: self.checked, Stage.VERIFY: 2 * self.verified}.get(stage, self.num_draws)
+
     def _eps(self, number: int, *stream: int) -> Array:
         return antithetic(np.random.default_rng((*self.state.key, *stream, STREAM)), number, self.dim)
 
@@ -180,7 +193,12 @@ class StreamSearch:
         """Take the log-likelihoods (n,) of the batch at the points last asked for, and their gradients (n, d)."""
         before, (eps, theta) = self.state, self._pending()
         likelihoods = checked_values(values, theta, "log_likelihood")
-        state = replace(before, iteration=before.iteration + 1, done=before.done + 1)
+        state = replace(
+            before,
+            iteration=before.iteration + 1,
+            evaluations=before.evaluations + len(theta),
+            done=before.done + 1,
+        )
         finite = np.isfinite(likelihoods)
         with np.errstate(over="ignore", invalid="ignore"):
             if state.stage in (Stage.CHECK, Stage.VERIFY):
@@ -192,6 +210,9 @@ class StreamSearch:
                     self.state = self._climbed(state, theta, likelihoods, slopes)
                 else:
                     self.state = self._stepped(state, eps, theta, likelihoods, slopes)
+        if self.ending is None and self.state.evaluations + self._size > self.most_evaluations:
+            ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=self.most_evaluations)
+            self.state = replace(self.state, ending=ending)
         return Info(
             lower_bound=self.best.lower_bound,
             gap=math.inf,
