@@ -203,9 +203,9 @@ def test_a_lucky_window_that_is_not_full_does_not_count():
     assert lucky
 
 
-def judged(bounds, **options):
+def judged(bounds, se=np.inf, **options):
     """The verdicts of `Patience` on these lower bounds; iterate t has the mean t."""
-    judge, rest = Patience(**options), (0.0, 0.1, 0, 0, np.inf, np.inf, 10, "")
+    judge, rest = Patience(**options), (0.0, 0.1, 0, 0, np.inf, np.inf, 10, "", se)
     return [
         judge(t, Gaussian([float(t)], 1.0), Info(bound, *rest)) for t, bound in enumerate(bounds, start=1)
     ]
@@ -229,6 +229,34 @@ def test_before_an_epoch_has_ended_the_last_iterate_is_returned():
     assert verdicts[-1].best.mean[0] == 3.0
     assert verdicts[-1].lower_bound == 5.0
     assert verdicts[-1].ending is None
+
+
+FALLING = [-100.0, -104.0, *np.linspace(-110.0, -900.0, 58)]
+
+
+def test_a_run_that_falls_returns_its_start():
+    last = judged(FALLING, se=1.0, window=5, patience=20)[-1]
+    assert last.best.mean[0] == 1.0
+    assert last.lower_bound == -100.0
+    assert not last.converged
+    # within its noise the start is no better
+    assert judged(FALLING[:8], se=50.0, window=5, patience=20)[-1].best.mean[0] > 1.0
+
+
+def test_of_minibatches_the_first_epoch_tells_the_bound_of_the_start():
+    luck = np.tile([40.0, -40.0], 30)
+    last = judged(np.array(FALLING) + luck, se=1.0, window=4, patience=20, epoch=2)[-1]
+    assert last.best.mean[0] == 1.0
+    assert last.lower_bound == pytest.approx(-102.0)
+
+
+def test_the_last_iterate_counts_unless_it_is_below_the_start():
+    rising = judged([-100.0, -90.0, -80.0, -85.0], se=1.0, window=1, patience=20, last=True)[-1]
+    assert rising.best.mean[0] == 4.0
+    fallen = judged([-100.0, -90.0, -80.0, -300.0], se=1.0, window=1, patience=20, last=True)[-1]
+    assert fallen.best.mean[0] == 3.0
+    assert fallen.lower_bound == -80.0
+    assert judged(FALLING, se=1.0, window=5, patience=20, last=True)[-1].best.mean[0] == 1.0
 
 
 def test_a_run_shorter_than_the_window_returns_the_iterate_with_the_largest_bound():

@@ -23,8 +23,8 @@ class Outcome(Enum):
         "use family='full', which averages over noise, or a log-likelihood without noise",
     )
     LEVEL = (
-        "the lower bound no longer rises: {rounds} rounds in a row gained no more than {tol:.2g} nats each; how far it is "
-        "below its maximum is not known",
+        "the lower bound no longer rises: {rounds} rounds in a row gained no more than {tol:.2g} nats each; how far it "
+        "is below its maximum is not known",
         "",
     )
     NO_STEP = (

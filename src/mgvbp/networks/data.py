@@ -19,6 +19,9 @@ from mgvbp.problem import Minibatches
 
 Labels = NDArray[np.int32]
 
+SHOWN = 1000
+"""Most rows whose predictions a progress bar sums up."""
+
 LAZY = ("shape", "dtype", "__getitem__", "__len__")
 """Rows that have all of these are not copied to an array: blocks of them are read when they are needed."""
 
@@ -125,6 +128,19 @@ class NetworkLikelihood(Minibatches):
     def default_prior(self) -> Gaussian:
         """The prior of a fit that is given none: N(0, I)."""
         return Gaussian(variance=1.0, dim=self.log_likelihood.dim)  # type: ignore[attr-defined]
+
+    @cached_property
+    def start(self) -> Gaussian | None:
+        """Where a fit begins that is given no start: the weights that a PyTorch module came with; else None."""
+        initial = getattr(self.log_likelihood, "initial", None)
+        return None if initial is None else Gaussian(initial, variance=np.ones(len(initial)))
+
+    def remark(self, theta: Array) -> str:
+        """How well the weights θ (d,) predict the first rows to train, for a progress bar."""
+        X, y = self.data
+        scores = self.log_likelihood.predict(theta[None], X[:SHOWN]).score(y[:SHOWN])  # type: ignore[attr-defined]
+        accuracy = getattr(scores, "accuracy", None)
+        return f"RMSE {scores.rmse:.3g}" if accuracy is None else f"accuracy {accuracy:.1%}"
 
     @cached_property
     def traced(self) -> Callable[[Any], Any]:

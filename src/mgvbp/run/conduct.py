@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from mgvbp.auto import (
     uses_gradient,
 )
 from mgvbp.core.checks import positive_integer
+from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Ending, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
@@ -92,7 +93,13 @@ class Execution:
             raise InvalidTypeError(f"callback must be a function of an Iteration; got {self.callback!r}")
 
     def run(
-        self, problem: Problem, optimizer: AskTell, needs: Needs, judge: Judge, limits: Limits
+        self,
+        problem: Problem,
+        optimizer: AskTell,
+        needs: Needs,
+        judge: Judge,
+        limits: Limits,
+        remark: Callable[[], str] = lambda: "",
     ) -> tuple[Run, Failures]:
         """Run the loop; returns how it ended and which evaluations failed."""
         recorder = self.recorder
@@ -102,7 +109,7 @@ class Execution:
         if recorder and self.check:
             recorder.recognise(partial(Here(problem, needs), 1))
         with self._hint(), ExitStack() as stack:
-            report = stack.enter_context(progress_bar(self.progress, total))
+            report = stack.enter_context(progress_bar(self.progress, total, remark))
             start, keep = recorder.start if recorder else None, None
             valued = start is not None and start.finite > 0
             evaluate = stack.enter_context(
@@ -206,9 +213,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
         ending = Ending.of(Outcome.FELL, first=judge.fell.bound, last=last)
         outcome = outcome._replace(ending=ending, converged=False)
         kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
-        warn_user(
-            f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}", ConvergenceWarning
-        )
+        warn_user(f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}", ConvergenceWarning)
     elif _grows(outcome, start):
         warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif resumption := execution.resumption(outcome):
@@ -229,12 +234,19 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
         if not (given is usual or given == usual):
             raise InvalidInputError(f"{name}= is not for networks and minibatches: leave it out")
     if settings.aim is not None:
-        raise InvalidInputError("family='mixture' and 'auto' are not for networks and minibatches: leave it out")
-    limit = settings.max_iterations
-    search = StreamSearch(problem, tol=method.tol, max_iterations=limit, **settings.start)
-    evaluations = math.inf if settings.max_evaluations is None else settings.max_evaluations
-    limits = Limits(search.most, evaluations)
-    outcome, failures = execution.run(problem, search, "gradients", SearchJudge(search), limits)
+        raise InvalidInputError(
+            "family='mixture' and 'auto' are not for networks and minibatches: leave it out"
+        )
+    search = StreamSearch(
+        problem,
+        tol=method.tol,
+        max_iterations=settings.max_iterations,
+        max_evaluations=settings.max_evaluations,
+        **settings.start,
+    )
+    limits = Limits(search.most, math.inf)
+    judge, remark = SearchJudge(search), Remark(problem, search)
+    outcome, failures = execution.run(problem, search, "gradients", judge, limits, remark)
     if not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         unknown = "" if search.state.best else "there is no lower bound yet"
@@ -248,6 +260,22 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
         estimator="gradient",
         lower_bound_se=search.best.lower_bound_se if search.state.best else None,
     )
+
+
+class Remark:
+    """What a progress bar shows of a network: how well it predicts, computed once for each best point."""
+
+    def __init__(self, problem: Problem, search: StreamSearch) -> None:
+        self._of, self._search = getattr(problem.log_likelihood, "remark", None), search
+        self._last: tuple[Array | None, str] = None, ""
+
+    def __call__(self) -> str:
+        """Return the text."""
+        state = self._search.state
+        theta = state.best.q.mean if state.best else state.point.best
+        if self._of is not None and self._last[0] is not theta:
+            self._last = theta, f", {self._of(theta)}"
+        return self._last[1]
 
 
 class SearchJudge:

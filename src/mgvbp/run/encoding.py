@@ -46,8 +46,8 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    Measured, MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Start, Starts, State, Surface,
+    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
+    Line, Measured, MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Start, Starts, State, Surface,
     Standing, StreamState, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}

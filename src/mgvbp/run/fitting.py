@@ -66,10 +66,10 @@ def fit(
     log_likelihood : callable
         (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
-        one of the parameters on their own scale. (The regressions of `mgvbp.models` have a default prior; ``fit`` of a
-        function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and all of
-        `mgvbp.models` have, the posterior gives each parameter by its name. A model of PyMC, statsmodels, arch or
-        BridgeStan is taken as it is: ``fit(model)`` is ``fit(from_pymc(model))``.
+        one of the parameters on their own scale. (Networks and the regressions of `mgvbp.models` have a default prior;
+        ``fit`` of a function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and
+        all of `mgvbp.models` have, the posterior gives each parameter by its name. A model of PyMC, statsmodels, arch
+        or BridgeStan is taken as it is: ``fit(model)`` is ``fit(from_pymc(model))``.
     prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
         constrained scale (see `Parameters`).
@@ -79,13 +79,15 @@ def fit(
         A name for each entry of θ, if the function is one of θ itself: ``posterior["name"]`` is then the marginal of
         that entry, and tables, draws and files have the names. A `Model` has its own.
     method : {"auto", "mgvbp", "mgvb", "qbvi", "geodesic", "vogn"}, Auto or Method
-        ``auto`` needs no tuning and certifies its result (`Posterior.gap`). The named methods run with the
-        paper's settings; an object such as ``MGVBP(step_size=..., ...)`` sets others.
+        ``auto`` needs no tuning and certifies its result (`Posterior.gap`); for networks and minibatches it finds a
+        mode and safeguards its steps, without a certificate. The named methods run with the paper's settings; an
+        object such as ``MGVBP(step_size=..., ...)`` sets others.
     family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal or Mixture, optional
-        The structure of the covariance: full by default, but diagonal for networks and minibatches by ``auto``. Blocks are given by index or, for named parameters, by name. ``"mixture"``, or
-        ``Mixture(components=None)``, is a mixture of Gaussians with full covariances, which comes near posteriors of
-        any shape in up to about 20 dimensions. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior,
-        else the mixture. Both state their distance to the posterior (`Posterior.kl`).
+        The structure of the covariance: full by default, but diagonal for networks and minibatches with ``auto``.
+        Blocks are given by index or, for named parameters, by name. ``"mixture"``, or ``Mixture(components=None)``, is
+        a mixture of Gaussians with full covariances, which comes near posteriors of any shape in up to about 20
+        dimensions. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior, else the mixture. Both state
+        their distance to the posterior (`Posterior.kl`).
     estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
         How the named methods estimate the gradients of the lower bound. ``auto`` is "gradient" if ``log_likelihood``
         has a gradient, else "regression" if it is affordable, else "h".

@@ -25,8 +25,9 @@ Evaluate = Callable[[int, Array], tuple[Array, ...]]
 Row = tuple[float | int | str, ...]
 """The columns of a `Trace` for one iteration."""
 WORSE = 4.0
-"""Standard errors of the start's lower bound by which a result must be below it to be called worse. With 2 of them, a run
-that ends where it began would be called worse in one of fifty cases; with 8, large falls of noisy bounds would pass."""
+"""Standard errors of the start's lower bound by which a result must be below it to be called worse. With 2 of them, a
+run that ends where it began would be called worse in one of fifty cases; with 8, large falls of noisy bounds would
+pass."""
 
 
 class Iteration(NamedTuple):

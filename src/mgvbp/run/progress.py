@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from mgvbp.core.progress import progress
 
@@ -11,6 +11,15 @@ Reporter = Callable[[int, float, int], None]
 """Called with the iteration, the smoothed lower bound and the number of evaluations."""
 
 
-def progress_bar(enabled: bool, total: int | None) -> AbstractContextManager[Reporter]:
-    """A reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing."""
-    return progress(enabled, "fit", total, "iterations, lower bound {:.3f}, {:,} evaluations")
+@contextmanager
+def progress_bar(
+    enabled: bool, total: int | None, remark: Callable[[], str] = lambda: ""
+) -> Iterator[Reporter]:
+    """Yield a reporter that draws a bar, which moves to and fro if the total is not known, or that does nothing.
+
+    ``remark`` is asked at every iteration for what else to show.
+    """
+    with progress(enabled, "fit", total, "iterations, lower bound {:.3f}, {:,} evaluations{}") as show:
+        yield lambda iteration, lower_bound, evaluations: show(
+            iteration, lower_bound, evaluations, remark() if enabled else ""
+        )

@@ -1,8 +1,8 @@
 """`auto` for networks and minibatches: a point estimate, then safeguarded natural-gradient steps, without tuning.
 
-This package may import `methods` and what is below. It never calls the user's function: points go out by ``ask``, values
-and gradients come in by ``tell``. Begin with `state`, then `adam` (up to a mode), `step` (one step of the
-Gaussian) and `search`, which decides after every round what to keep.
+It never calls the user's function: points go out by ``ask``, values and gradients come in by ``tell``. Begin with
+`state`, then `adam` (up to a mode), `step` (one step of the Gaussian) and `search`, which decides after every round
+what to keep.
 """
 
 from mgvbp.auto.stream.search import StreamSearch, streams

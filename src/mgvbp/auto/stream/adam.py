@@ -31,7 +31,7 @@ class Adam(NamedTuple):
     theta: Array
     first: Array
     second: Array
-    count: int
+    steps: int
     step: float
     best: Array
     value: float = -math.inf
@@ -44,12 +44,12 @@ class Adam(NamedTuple):
 
     def moved(self, gradient: Array, scale: Array) -> Adam:
         """One step along the gradient (d,); ``scale`` has the unit of each parameter."""
-        t = self.count + 1
+        t = self.steps + 1
         first = 0.9 * self.first + 0.1 * gradient
         second = 0.999 * self.second + 0.001 * gradient**2
         root = np.sqrt(second / (1.0 - 0.999**t)) + np.finfo(float).tiny
         theta = self.theta + self.step * scale * (first / (1.0 - 0.9**t)) / root
-        return self._replace(theta=theta, first=first, second=second, count=t)
+        return self._replace(theta=theta, first=first, second=second, steps=t)
 
     def back(self) -> Adam:
         """At the best point, with a shorter step."""

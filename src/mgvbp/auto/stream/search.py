@@ -7,8 +7,8 @@ other, at draws whose ε are the same in all checks, so that differences between
 - a smaller one is kept too, but the next steps are shorter: what is left may be their noise;
 - a loss beyond its noise is undone, and the next steps are much shorter.
 
-After `STALE` rounds in a row without a gain, the result and the start are measured at fresh draws, and the better one is
-returned. So no result is worse than its start, and the bound is not that of a maximum over noisy values.
+After `STALE` rounds in a row without a gain, the result and the start are measured at fresh draws, and the better one
+is returned. So no result is worse than its start, and the bound is not that of a maximum over noisy values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto.stream.adam import Adam
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.stream.step import stepped
-from mgvbp.core.checks import as_key
+from mgvbp.core.checks import as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import DivergenceError
@@ -51,9 +51,12 @@ FIRST_RATE = 0.1
 LONGER, SHORTER, MUCH_SHORTER = 1.5, 0.5, 0.25
 """Factors on the steps after a gain, after none, and after a loss."""
 LONGEST_ROUND = 8
-"""Most first rounds that a round may be as long as; each halving of the steps doubles its length, so that it gets as far."""
+"""Rounds become at most so many times as long as the first: if steps are halved, they are doubled, to get as far."""
 LEAST_STEP = 1e-6
 """A shorter step ends the search: every round before was undone."""
+FALL = 100.0
+"""A round is undone at once if a batch has a bound that is so many times as low as that of the best Gaussian; batches
+alone do not differ by as much."""
 LOSS = 2.0
 """Standard errors beyond which a loss is undone."""
 STALE = 3
@@ -65,13 +68,16 @@ POINT_ROUNDS, ROUNDS = 60, 100
 NARROW = 0.1
 """Standard deviations of the first Gaussian at the mode, in units of the prior's (but at most 0.1)."""
 SPREAD = 0.1
-"""Spread of the first point around the prior's mean: at exactly 0 the hidden units of a network are alike, and stay so."""
+"""Spread of the first point around the prior's mean: at exactly 0 the hidden units of a network are all alike."""
 SMALL = 50
 """Up to so many parameters a network without minibatches has the certified search instead."""
 
 
 def streams(problem: Problem, family: Family | None) -> bool:
-    """Whether `StreamSearch` is for this problem: minibatches, or a network with many weights; ``None`` is no choice."""
+    """Whether `StreamSearch` is for this problem: minibatches, or a network with many weights.
+
+    A network without minibatches for which the user chose full covariances has the certified search instead.
+    """
     if problem.num_batches > 1:
         return True
     network = getattr(problem.log_likelihood, "is_network", False)
@@ -90,7 +96,8 @@ class StreamSearch:
         As for `fit`.
     tol : float, optional
         Nats that a round must gain to count.
-    max_iterations : int, optional
+    max_iterations, max_evaluations : int, optional
+        The search makes no more of them than this.
     """
 
     trying = False
@@ -105,12 +112,17 @@ class StreamSearch:
         rng: int | np.random.Generator | tuple[int, ...] = 0,
         tol: float | None = None,
         max_iterations: int | None = None,
+        max_evaluations: int | None = None,
     ) -> None:
-        self.prior, self.dim, self.epoch, self.family = problem.prior, problem.dim, problem.num_batches, family
+        self.prior, self.dim, self.family = problem.prior, problem.dim, family
+        self.epoch = problem.num_batches
         self.tol = max(LEAST_GAIN, GAIN_BY_PARAMETER * self.dim) if tol is None else tol
         self.climb = self.epoch * math.ceil(LEAST / self.epoch)
         self.round = max(self.climb, EPOCHS * self.epoch)
         self.most = max_iterations or POINT_ROUNDS * self.climb + ROUNDS * (self.round + self.epoch)
+        self.most_evaluations = (
+            math.inf if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations")
+        )
         self.num_draws = DRAWS if isinstance(family, Diagonal) else DRAWS_OF_OTHERS
         share = self.num_draws * self.round // (2 * self.epoch)
         self.verified = 2 * max(CHECKED // 2, min(VERIFIED, MOST_NUMBERS // self.dim) // 2)
@@ -155,7 +167,8 @@ class StreamSearch:
             if state.stage is Stage.POINT:
                 eps, theta = np.zeros((1, self.dim)), state.point.theta[None]
             elif state.stage is Stage.VERIFY:
-                assert state.best is not None and state.start is not None
+                assert state.best is not None
+                assert state.start is not None
                 eps = self._eps(self.verified, 1)
                 theta = np.concatenate([_draws(state.best.q, eps), _draws(state.start.q, eps)])
             else:
@@ -165,6 +178,14 @@ class StreamSearch:
             self._asked = state, eps, theta
         return self._asked[1:]
 
+    @property
+    def _size(self) -> int:
+        """How many points the next `ask` has."""
+        stage = self.state.stage
+        if stage is Stage.POINT:
+            return 1
+        return {Stage.CHECK: self.checked, Stage.VERIFY: 2 * self.verified}.get(stage, self.num_draws)
+
     def _eps(self, number: int, *stream: int) -> Array:
         return antithetic(np.random.default_rng((*self.state.key, *stream, STREAM)), number, self.dim)
 
@@ -172,7 +193,12 @@ class StreamSearch:
         """Take the log-likelihoods (n,) of the batch at the points last asked for, and their gradients (n, d)."""
         before, (eps, theta) = self.state, self._pending()
         likelihoods = checked_values(values, theta, "log_likelihood")
-        state = replace(before, iteration=before.iteration + 1, done=before.done + 1)
+        state = replace(
+            before,
+            iteration=before.iteration + 1,
+            evaluations=before.evaluations + len(theta),
+            done=before.done + 1,
+        )
         finite = np.isfinite(likelihoods)
         with np.errstate(over="ignore", invalid="ignore"):
             if state.stage in (Stage.CHECK, Stage.VERIFY):
@@ -184,6 +210,9 @@ class StreamSearch:
                     self.state = self._climbed(state, theta, likelihoods, slopes)
                 else:
                     self.state = self._stepped(state, eps, theta, likelihoods, slopes)
+        if self.ending is None and self.state.evaluations + self._size > self.most_evaluations:
+            ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=self.most_evaluations)
+            self.state = replace(self.state, ending=ending)
         return Info(
             lower_bound=self.best.lower_bound,
             gap=math.inf,
@@ -202,7 +231,7 @@ class StreamSearch:
         """After a step of ADAM; at the end of a round it is judged by the mean over its last epoch."""
         point, density = state.point, values + log_prior(self.prior, theta)
         if not (np.isfinite(density).all() and np.isfinite(slopes).all()):
-            if point.count == 0 and point.value == -math.inf:
+            if point.steps == 0 and point.value == -math.inf:
                 raise DivergenceError(
                     "the log density or its gradient is not finite where the fit begins: give another initial_mean; "
                     "the point is this exception's .theta",
@@ -219,7 +248,7 @@ class StreamSearch:
         return self._after_point(replace(state, point=point, done=0, totals=None))
 
     def _after_point(self, state: StreamState) -> StreamState:
-        """Go on with ADAM, or to a narrow Gaussian at the mode if ADAM has ended or used its share of the iterations."""
+        """Go on with ADAM, or to a narrow Gaussian at the mode once ADAM has ended, or used its share of iterations."""
         mean = state.point.best
         if not state.point.ended and state.iteration < 0.4 * self.most:
             return replace(state, q=Gaussian.from_factor(mean, state.q.factor, self.family))
@@ -237,8 +266,10 @@ class StreamSearch:
         q, curve = state.q, state.stage is Stage.CURVE
         sample = Sample(eps, values, log_prior(self.prior, theta), q.log_density_in_frame(eps), slopes)
         try:
-            if not (np.isfinite(sample.h).all() and np.isfinite(slopes).all()):
-                raise DivergenceError("some draws have non-finite values or gradients", theta)
+            if not (np.isfinite(sample.h).all() and np.isfinite(slopes).all()) or self._lost(state, sample.h):
+                raise DivergenceError(
+                    "some draws have values or gradients that are not finite, or far too low", theta
+                )
             estimate = Gradient().estimate(q, self.prior, sample, None)
             q, momentum = stepped(q, state.momentum, estimate, 0.0 if curve else state.step, state.rate)
         except DivergenceError as error:
@@ -256,6 +287,12 @@ class StreamSearch:
         assert average is not None
         mean = average / (length - length // 2)
         return self._to_check(replace(state, q=Gaussian.from_factor(mean, q.factor, self.family)))
+
+    def _lost(self, state: StreamState, h: Array) -> bool:
+        """Whether a round has fallen so far that there is no need to wait for its check."""
+        return state.best is not None and float(h.mean()) < state.best.lower_bound - FALL * (
+            abs(state.best.lower_bound) + self.dim
+        )
 
     def _narrowed(self, state: StreamState, error: DivergenceError) -> StreamState:
         """With a Gaussian at the mode that is four times narrower; raises ``error`` if that is too narrow."""
@@ -280,7 +317,8 @@ class StreamSearch:
         if state.stage is Stage.CHECK:
             h = density - state.q.log_density_in_frame(eps)
             return self._decided(state, Measured(state.q, h), theta)
-        assert state.best is not None and state.start is not None
+        assert state.best is not None
+        assert state.start is not None
         best, start = (
             Measured(known.q, part - known.q.log_density_in_frame(eps))
             for known, part in ((state.best, density[:number]), (state.start, density[number:]))
@@ -295,14 +333,16 @@ class StreamSearch:
 
     def _decided(self, state: StreamState, found: Measured, theta: Array) -> StreamState:
         """Keep or undo what a round has led to."""
-        if state.best is None:
+        best = state.best
+        if best is None:
             if not np.isfinite(found.h).all():
                 return self._narrowed(
-                    replace(state, stage=Stage.CURVE), DivergenceError("no draw near the mode is finite", theta)
+                    replace(state, stage=Stage.CURVE),
+                    DivergenceError("no draw near the mode is finite", theta),
                 )
             return self._next(replace(state, start=found, best=found))
         with np.errstate(invalid="ignore"):
-            gain, se = found.gain_over(state.best)
+            gain, se = found.gain_over(best)
         if not gain > -LOSS * se:  # nan is a loss too
             return self._undone(state)
         if gain > self.tol:
@@ -316,9 +356,8 @@ class StreamSearch:
             stale=state.stale + 1,
             momentum=None,
         )
-        if gain > 0.0:
-            return self._next(replace(state, best=found))
-        return self._next(replace(state, q=state.best.q))
+        kept = found if gain > 0.0 else best
+        return self._next(replace(state, best=kept, q=kept.q))
 
     def _undone(self, state: StreamState) -> StreamState:
         """Back to the best Gaussian, with much shorter steps."""

@@ -73,6 +73,7 @@ class StreamState:
     """Where ADAM is."""
     stage: Stage = Stage.POINT
     iteration: int = 0
+    evaluations: int = 0
     done: int = 0
     """Iterations of this round, or batches of this check."""
     momentum: Array | None = None

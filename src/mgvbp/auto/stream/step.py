@@ -7,8 +7,8 @@ r"""One natural-gradient step of a Gaussian on a batch.
 
 with the reparametrised gradients :math:`\nabla_\mu = L g` and G of `mgvbp.estimators.gradient`. The middle line is
 MGVBP's retraction. In the diagonal family it is the update of IVON (Shen et al. 2024), whose
-:math:`\tfrac12 A^2` keeps the variances positive. The mean and the precision have steps of their own: ρ is limited by the
-noise of the curvature, and β by the correlations that the family leaves out, which make too long a step diverge.
+:math:`\tfrac12 A^2` keeps the variances positive. The mean and the precision have steps of their own: ρ is limited by
+the noise of the curvature, and β by the correlations that the family leaves out, which make too long a step diverge.
 """
 
 from __future__ import annotations
