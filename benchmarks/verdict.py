@@ -1,19 +1,21 @@
 """The verdict of `Posterior.diagnose` against posteriors that are known: how often it is right, and what it costs.
 
 Run:  python benchmarks/verdict.py [--families full diagonal mixture] [--seeds 1] [--max-dim 20] [--targets name ...]
-          [--fits directory]
+          [--fits directory] [--out file]
 
 Fits from mean 0 and variance 1, by values alone, of the targets in tests/posteriors (`TARGETS`, on which the verdict
 was developed, and `HELD_OUT`) and of those of tests/zoo whose moments are known. A case is *fine* if every marginal
 mean is within 0.1 standard deviations of the reference's, and every standard deviation within 10%. Wanted: of the cases
 that are trusted 99% are fine, and of those that are fine at least 80% are trusted, with half as many evaluations as the
 fit. Beside it stands the former rule: 1,000 fresh draws, weights that are even and change little. With ``--fits`` the
-fits are kept as files in a directory, so that another rule can be tried without fitting again.
+fits are kept as files in a directory, so that another rule can be tried without fitting again. With ``--out`` each case
+is a line of a file as soon as it is judged, and a run that was stopped goes on after the last of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import pickle
 import sys
 import warnings
@@ -106,7 +108,7 @@ def judged(group: str, target: Target, family: str, seed: int, directory: Path |
     fine = off <= TOLERANCE
     return Case(
         group,
-        f"{target.name} (d = {target.dim}, {family}, seed {seed})",
+        named(target, family, seed),
         float(off.max()),
         diagnosis.verdict == "trust",
         diagnosis.verdict,
@@ -114,6 +116,10 @@ def judged(group: str, target: Target, family: str, seed: int, directory: Path |
         (int(fine.sum()), int(trusted.sum()), int((fine & trusted).sum())),
         diagnosis.n_evaluations / q.n_evaluations,
     )
+
+
+def named(target: Target, family: str, seed: int) -> str:
+    return f"{target.name} (d = {target.dim}, {family}, seed {seed})"
 
 
 def rate(part: int, whole: int) -> str:
@@ -150,6 +156,22 @@ def table(cases: list[Case]) -> str:
     return "\n".join(lines)
 
 
+def earlier(path: Path | None) -> dict[str, Case]:
+    """The cases that an earlier run has left in the file, by name."""
+    if path is None or not path.exists():
+        return {}
+    rows = (json.loads(line) for line in path.read_text().splitlines())
+    return {row["name"]: Case(**{**row, "parameters": tuple(row["parameters"])}) for row in rows}
+
+
+def told(case: Case) -> str:
+    """A line about a mistake of the verdict; empty if there is none."""
+    if case.fine == case.trusted:
+        return ""
+    kind = "trusted, but not fine" if case.trusted else "fine, but not trusted"
+    return f"{kind}: {case.name}, off by {case.off:.3f}, {case.verdict}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--families", nargs="+", default=["full", "diagonal", "mixture"])
@@ -157,24 +179,32 @@ def main() -> None:
     parser.add_argument("--max-dim", type=int, default=20)
     parser.add_argument("--targets", nargs="+")
     parser.add_argument("--fits", type=Path)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    cases: list[Case] = []
+    wanted = [
+        (group, target, family, seed)
+        for family in options.families
+        for seed in range(options.seeds)
+        for group, targets in groups().items()
+        for name, target in targets.items()
+        if target.dim <= options.max_dim and (not options.targets or name in options.targets)
+    ]
+    known, cases = earlier(options.out), []
     with threadpool_limits(1):
-        for group, targets in groups().items():
-            for name, target in targets.items():
-                if target.dim > options.max_dim or (options.targets and name not in options.targets):
+        for group, target, family, seed in wanted:
+            case = known.get(named(target, family, seed))
+            if case is None:
+                try:
+                    case = judged(group, target, family, seed, options.fits)
+                except mgvbp.MgvbpError as error:
+                    print(f"{target.name}, {family}: {error}", file=sys.stderr)
                     continue
-                for family in options.families:
-                    for seed in range(options.seeds):
-                        try:
-                            case = judged(group, target, family, seed, options.fits)
-                        except mgvbp.MgvbpError as error:
-                            print(f"{name}, {family}: {error}", file=sys.stderr)
-                            continue
-                        cases.append(case)
-                        if case.fine != case.trusted:
-                            kind = "trusted, but not fine" if case.trusted else "fine, but not trusted"
-                            print(f"{kind}: {case.name}, off by {case.off:.3f}", flush=True)
+                if options.out is not None:
+                    with options.out.open("a") as file:
+                        file.write(json.dumps(case._asdict()) + "\n")
+            cases.append(case)
+            if line := told(case):
+                print(line, flush=True)
     print(table(cases))
 
 

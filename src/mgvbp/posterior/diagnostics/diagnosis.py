@@ -12,9 +12,10 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
+from mgvbp.posterior.diagnostics.lines import Lines, along_lines
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
 from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
-from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path
+from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path, by_profiles
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import (
     ERRORS,
@@ -38,6 +39,11 @@ where it knows more, and gradients are evaluated with the draws. With fewer, wei
 
 HOPELESS = 1.0
 """k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+
+SPREAD = 4.0
+"""Variance of the lengths of draws, in those of q, above which nothing is known about many parameters: their scales are
+uncertain together, as those of a multivariate t are, and no line of a single parameter tells. With ten degrees of
+freedom and 30 parameters, whose standard deviations are 12% too small, it is about this."""
 
 MISSED = 0.08
 """Share of the mass above which draws that hardly came from q show the same: other modes have 0.1 and more there, heavy
@@ -270,13 +276,16 @@ def diagnose(
     generator, many = apart(rng), q.dim > MANY
     draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
     far = None if many else further_out(q, log_density, num_draws, generator)
+    lines = None
+    if many and family != "mixture":
+        lines = along_lines(q, draws, log_density, outer(num_draws), generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
     pool = pooled(q, draws, far, archive)
-    known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture")
+    known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -293,7 +302,9 @@ def diagnose(
         known=known,
         missed=missed,
         reused=0 if archive is None else len(archive.theta),
-        n_evaluations=num_draws + (0 if far is None else len(far.theta)),
+        n_evaluations=num_draws
+        + (0 if far is None else len(far.theta))
+        + (0 if lines is None else lines.n_evaluations),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
@@ -329,7 +340,12 @@ def affordable(evaluations: int, dim: int) -> int:
     if not evaluations:
         return BUDGET[1]
     total = int(np.clip(evaluations // 2, *BUDGET))
-    return total if dim > MANY else round(total / (1.0 + PER_DRAW))
+    return round(total / (1.0 + PER_DRAW))
+
+
+def outer(num_draws: int) -> int:
+    """How many draws are made further out, beside so many of q."""
+    return int(min(MOST, PER_DRAW * num_draws))
 
 
 def further_out(
@@ -337,21 +353,29 @@ def further_out(
 ) -> Outside | None:
     """Outer draws in proportion to ``num_draws``, as many for each parameter; None where the function fails there."""
     source = Outer(q)
-    each = max(1, int(min(MOST, PER_DRAW * num_draws) / q.dim))
+    each = max(1, outer(num_draws) // q.dim)
     theta = source.sample(each * q.dim, rng)
     log_p = evaluated_outside(log_density, theta)
     return None if log_p is None else Outside(theta, log_p, source)
 
 
-def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, bool, Marginals]:
+def _marginals(
+    q: Gaussian, pool: Pool, *, gaussian: bool, lines: Lines | None
+) -> tuple[bool, bool, Marginals]:
     """Whether the marginals are known, whether q misses much of the mass, and what is known best about them."""
     smoothed = pareto_smoothed(pool.log_weights)
     weighted = by_weights(q, pool, smoothed.weights)
     usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
     if q.dim > MANY:
-        half = by_path(q, pool, smoothed.weights, stein=gaussian)
-        if half is not None and not (usable and weighted.typical_error <= half.typical_error):
-            return True, False, half
+        half = by_path(q, pool, smoothed.weights, stein=gaussian, profiles=lines and lines.profiles)
+        known = lines is None or lines.spread <= SPREAD
+        # weights of draws of q alone know nothing of tails further out
+        if half is not None and (
+            lines is not None or not usable or half.typical_error < weighted.typical_error
+        ):
+            return known, False, half
+        if lines is not None:
+            return known and usable, False, weighted.or_farther(by_profiles(lines.profiles))
     foreign = float(softmax(pool.log_weights)[pool.share_of_q < UNLIKELY].sum())
     missed = q.dim <= MANY and (smoothed.khat > HOPELESS or foreign > MISSED)
     return usable, missed, weighted
