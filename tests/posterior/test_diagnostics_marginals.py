@@ -294,6 +294,17 @@ def test_the_distance_of_many_heavy_tails_is_right_or_not_known(degrees):
             assert abs(found.kl - target.kl) < 4.0 * found.kl_se + 0.01
 
 
+def test_a_density_that_has_no_integral_has_no_distance():
+    """Fresh draws see nothing of a floor e⁻¹² below the mode; the trial of the fit does."""
+    with pytest.warns(ConvergenceWarning, match="improper"):
+        q = mgvbp.fit(lambda theta: np.logaddexp(-0.5 * np.square(theta).sum(axis=1), -12.0), dim=2)
+    with pytest.warns(ConvergenceWarning, match="no posterior"):
+        assert np.isnan([q.kl, q.kl_se, q.log_evidence]).all()
+    assert q.diagnose().verdict == "distrust"
+    proper = Gaussian(variance=1.0, dim=2)
+    assert q.diagnose(log_density=proper.log_density).verdict == "trust"
+
+
 # --- what draws of q do not meet ------------------------------------------------------------------------
 
 

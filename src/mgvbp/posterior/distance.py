@@ -66,14 +66,19 @@ def from_weights(
             error = math.hypot(np.linalg.norm(shares - pool.weights_of_q), shares.max())
             return _with_evidence(plain, log_evidence - 0.5 * noise**2, error)
     most = limit(num_draws) if many else HOPELESS
-    warn_user(
+    return unknown(
         f"{why or f'k-hat is {smoothed.khat:.2f}, above {most:.2f}'}: how far the approximation is from the "
         "posterior cannot be known from its draws; fit(..., family='mixture') comes nearer, posterior.mcmc() draws "
         "from the posterior itself",
-        ConvergenceWarning,
+        plain.lower_bound,
+        plain.lower_bound_se,
     )
-    nan = dict.fromkeys(("kl", "kl_se", "log_evidence", "log_evidence_se"), math.nan)
-    return plain._replace(**nan)
+
+
+def unknown(warning: str, bound: float = math.nan, bound_se: float = math.nan) -> Distance:
+    """A distance that is not known, with a warning that says why."""
+    warn_user(warning, ConvergenceWarning)
+    return Distance(math.nan, math.nan, bound, bound_se, math.nan, math.nan)
 
 
 def _with_evidence(plain: Distance, log_evidence: float, error: float) -> Distance:

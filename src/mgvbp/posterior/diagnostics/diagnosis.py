@@ -83,7 +83,7 @@ class Diagnosis:
         Whether these numbers can be believed; if not, no parameter is trusted.
     missed : bool
         Whether the draws further out, or those of the fit, have met mass that draws of q hardly meet, as that of
-        another mode: weights of these cannot correct q then.
+        another mode or of tails that do not fall: weights of these cannot correct q then.
     reused : int
         Number of draws of the fit that took part. None does after `load`, for a method other than ``auto``, and where
         ``log_density=`` was given.
@@ -268,10 +268,12 @@ def diagnose(
     family: str = "",
     archive: Archive | None = None,
     farthest: float | None = None,
+    missed: bool = False,
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``.
 
-    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture.
+    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture, and ``missed``
+    tells that the fit has met mass, or tails that do not fall, where no draw of q comes.
     """
     generator, many = apart(rng), q.dim > MANY
     draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
@@ -285,7 +287,7 @@ def diagnose(
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws)
     pool = pooled(q, draws, far, archive)
-    known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
+    known, elsewhere, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -300,7 +302,7 @@ def diagnose(
         mean_shift_se=marginals.shift_se,
         sd_ratio_se=ratio * marginals.log_ratio_se,
         known=known,
-        missed=missed,
+        missed=missed or elsewhere,
         reused=0 if archive is None else len(archive.theta),
         n_evaluations=num_draws
         + (0 if far is None else len(far.theta))
