@@ -112,8 +112,8 @@ class Examined(Approximation):
         Parameters
         ----------
         num_draws : int, optional
-            How many draws of the approximation to evaluate. With up to 20 parameters half as many, at most 1,000, are
-            made further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
+            How many draws of the approximation to evaluate. Half as many, at most 1,000, are made
+            further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.

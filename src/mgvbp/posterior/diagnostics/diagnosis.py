@@ -34,8 +34,8 @@ SHOWN = 5
 BUDGET = (100, 1000)
 """Fewest and most evaluations of a diagnosis by default."""
 MANY = 20
-"""With more parameters than this weights are uneven even where every marginal is right: what `path` says then counts
-where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
+"""With more parameters than this weights are uneven even where every marginal is right: what `lines` and `path` say
+counts then, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 HOPELESS = 1.0
 """k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
@@ -74,9 +74,9 @@ class Diagnosis:
     mean_shift, sd_ratio : ndarray of shape (d,)
         How the posterior differs from q in the unconstrained θ: the shift of the mean, in standard deviations of q, and
         the ratio of the standard deviations, by weights of all draws, of those further out and of those of the fit.
-        With more than 20 parameters, where weights degenerate, they are from the way to the posterior. Both compare
-        the weighted draws with the same draws weighted for q, so that the noise of the draws cancels: where q is exact
-        they are 0 and 1.
+        With more than 20 parameters, where weights degenerate, they are from draws moved out along the line of each
+        parameter, and from the way to the posterior. Both compare the weighted draws with the same draws weighted for
+        q, so that the noise of the draws cancels: where q is exact they are 0 and 1.
     mean_shift_se, sd_ratio_se : ndarray of shape (d,)
         Their standard errors.
     known : bool
@@ -272,7 +272,7 @@ def diagnose(
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``.
 
-    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture, and ``missed``
+    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture. ``missed``
     tells that the fit has met mass, or tails that do not fall, where no draw of q comes.
     """
     generator, many = apart(rng), q.dim > MANY
@@ -365,11 +365,12 @@ def _marginals(
     q: Gaussian, pool: Pool, *, gaussian: bool, lines: Lines | None
 ) -> tuple[bool, bool, Marginals]:
     """Whether the marginals are known, whether q misses much of the mass, and what is known best about them."""
-    smoothed = pareto_smoothed(pool.log_weights)
-    weighted = by_weights(q, pool, smoothed.weights)
+    # smoothing would shrink the weights of the few draws that have met a tail; it is here for k-hat
+    smoothed, weights = pareto_smoothed(pool.log_weights), softmax(pool.log_weights)
+    weighted = by_weights(q, pool, weights)
     usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
     if q.dim > MANY:
-        half = by_path(q, pool, smoothed.weights, stein=gaussian, profiles=lines and lines.profiles)
+        half = by_path(q, pool, weights, stein=gaussian, profiles=lines and lines.profiles)
         known = lines is None or lines.spread <= SPREAD
         # weights of draws of q alone know nothing of tails further out
         if half is not None and (
@@ -378,6 +379,6 @@ def _marginals(
             return known, False, half
         if lines is not None:
             return known and usable, False, weighted.or_farther(by_profiles(lines.profiles))
-    foreign = float(softmax(pool.log_weights)[pool.share_of_q < UNLIKELY].sum())
+    foreign = float(weights[pool.share_of_q < UNLIKELY].sum())
     missed = q.dim <= MANY and (smoothed.khat > HOPELESS or foreign > MISSED)
     return usable, missed, weighted

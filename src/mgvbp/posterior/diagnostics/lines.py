@@ -125,7 +125,8 @@ def _spread(seen: Seen, dim: int) -> float:
     with np.errstate(divide="ignore"):
         log_q = (dim - 1) * np.log(lengths) - 0.5 * lengths**2
     found = fitted([seen], log_q).moments[0]
-    return found.square - found.mean**2
+    edge = 0.5 * float(GRID[-1])  # mass at the end of the grid: the length has no end
+    return found.square - found.mean**2 if abs(found.mean) < edge else math.inf
 
 
 def _evaluated(log_density: LogDensity, theta: Array, gradients: bool) -> tuple[Array, Array | None] | None:

@@ -11,7 +11,8 @@ that a profile can be known where the weights of all parameters together are use
 are gradients, and by differences of h between two points of one line, :math:`\varphi(x_1) - \varphi(x_0)`.
 
 The slope is piecewise linear between `KNOTS`, and a random walk before anything is seen: where there are no draws it
-goes on as it was. Moments of :math:`q\,e^{\varphi}` are sums over a fine grid.
+goes on as it was. Beyond the last knots log p is a straight line: heavy tails count for less than they are, light ones
+for nothing. Moments of :math:`q\,e^{\varphi}` are sums over a fine grid.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mgvbp.core.linalg import Array
 
 STEP = 0.5
 """Standard deviations between two knots."""
-KNOTS = np.arange(-7.0, 7.0 + 0.5 * STEP, STEP)
+KNOTS = np.arange(-6.0, 6.0 + 0.5 * STEP, STEP)
 WALKS = (0.01, 0.1, 1.0)
 """Variances of the slope's change over a standard deviation, of which each profile has the most probable. For a Student
 t with three degrees of freedom, and for the logarithm of an exponential variable, slopes change by about 1."""
@@ -39,8 +40,13 @@ LIGHTEST = 6.0
 NOISE, NOISE_COUNT = 0.03, 2.0
 """Standard deviation of the slopes at 0 about their average, before anything is seen, and observations it counts as."""
 
-GRID = np.linspace(-10.0, 10.0, 801)
+GRID = np.linspace(-20.0, 20.0, 1601)
 _LOG_NORMAL = -0.5 * GRID**2
+
+
+def _beyond(x: Array) -> Array:
+    """How far points are beyond the last knots, with their sign: it adds to the slope, as log p is straight there."""
+    return np.asarray(x - np.clip(x, KNOTS[0], KNOTS[-1]))
 
 
 def _slope_rows(x: Array) -> Array:
@@ -123,11 +129,11 @@ class Profiles(NamedTuple):
 
     def heights(self, start: int, x: Array) -> Array:
         """The profiles of the parameters from ``start`` on at x (n, some), each 0 at 0."""
-        return self._interpolated(start, x, _HEIGHTS)
+        return self._interpolated(start, x, _HEIGHTS) + 0.5 * _beyond(x) ** 2
 
     def steepness(self, start: int, x: Array) -> Array:
         """The slopes of the same."""
-        return self._interpolated(start, x, _slope_rows(GRID))
+        return self._interpolated(start, x, _slope_rows(GRID)) + _beyond(x)
 
     def column(self, name: str, start: int, number: int) -> Array:
         """A moment of so many parameters from ``start`` on."""
@@ -151,8 +157,10 @@ class Sums(NamedTuple):
         """In units of the noise at 0, which grows with the distance from there."""
         sides = np.sign(seen.at)
         rows = np.concatenate([_slope_rows(seen.at), _height_rows(seen.end) - _height_rows(seen.start)])
+        slopes = seen.slopes - _beyond(seen.at)
+        changes = seen.changes - 0.5 * (_beyond(seen.end) ** 2 - _beyond(seen.start) ** 2)
         values = np.concatenate(
-            [sides * np.maximum(sides * seen.slopes, -LIGHTEST), np.maximum(seen.changes, -LIGHTEST)]
+            [sides * np.maximum(sides * slopes, -LIGHTEST), np.maximum(changes, -LIGHTEST)]
         )
         lengths = np.concatenate([np.ones(len(seen.at)), np.abs(seen.end - seen.start)])
         scale = lengths * np.hypot(1.0, np.concatenate([seen.at, 0.5 * (seen.start + seen.end)]))
@@ -203,7 +211,7 @@ def _height_rows(x: Array) -> Array:
 
 
 def _moments(slopes: Array, covariance: Array, log_q: Array) -> Moments:
-    heights = _HEIGHTS @ slopes
+    heights = _HEIGHTS @ slopes + 0.5 * _beyond(GRID) ** 2
     p, q = softmax(log_q + heights), softmax(log_q)
     (mean, mean_se), (square, square_se) = (
         _with_error(power, p, q, covariance) for power in (GRID, np.square(GRID))
