@@ -184,7 +184,7 @@ class Independent(NamedTuple):
         """Means and standard deviations; nothing else of a reference is known."""
         mean = np.concatenate([np.zeros(len(self.degrees)), digamma(self.shapes)])
         variance = np.concatenate([self.degrees / (self.degrees - 2.0), polygamma(1, self.shapes)])
-        return SimpleNamespace(mean=mean, sd=np.sqrt(variance))  # type: ignore[return-value]
+        return SimpleNamespace(mean=mean, sd=np.sqrt(variance))
 
 
 def many_parameters(seeds: int) -> None:
