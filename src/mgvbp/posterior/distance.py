@@ -5,7 +5,8 @@ bound is the average over fresh draws of q. These seldom reach tails that q is t
 the evidence takes all draws together, with those further out and those of the fit (`pool`). By the same draws the mass
 of q, which is 1, is estimated too; the ratio of both has less noise than either. With many parameters the weights are
 too uneven for that. Their logarithms are then nearly normal, as sums of many terms are, and what is known half-way to
-the posterior gives the distance (`path`).
+the posterior gives the distance (`path`). Draws moved out along the line of each parameter (`lines`) add what its tails
+change. Where that is much, or where all parameters have a tail in common, the distance is not known.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from scipy.special import logsumexp, softmax
 from mgvbp.core.distance import Distance as Distance
 from mgvbp.errors import ConvergenceWarning, warn_user
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.posterior.diagnostics.diagnosis import HOPELESS, MANY, affordable, further_out
-from mgvbp.posterior.diagnostics.path import distance
+from mgvbp.posterior.diagnostics.diagnosis import HOPELESS, MANY, SPREAD, affordable, further_out, outer
+from mgvbp.posterior.diagnostics.lines import along_lines
+from mgvbp.posterior.diagnostics.path import CONVERGES, distance
 from mgvbp.posterior.diagnostics.pool import pooled
-from mgvbp.posterior.diagnostics.verdict import correctable, limit
+from mgvbp.posterior.diagnostics.verdict import CLOSE, correctable, limit
 from mgvbp.posterior.diagnostics.weights import LogDensity, apart, evaluated, pareto_smoothed
 from mgvbp.surfaces.archive import Archive
 
@@ -33,19 +35,26 @@ def from_weights(
 
     It takes half as many ``evaluations`` as the fit did, which has left its draws in the ``archive``.
     """
-    rng, num_draws = apart(0), affordable(evaluations, q.dim)
-    draws = evaluated(q, log_density, num_draws, rng)
+    rng, num_draws, many = apart(0), affordable(evaluations, q.dim), q.dim > MANY
+    draws = evaluated(q, log_density, num_draws, rng, gradients=many)
     h = draws.log_weights
     if not np.isfinite(h).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.nan)
     plain = Distance.of_weights(h)
-    if q.dim > MANY:
+    why = ""
+    if many:
         smoothed = pareto_smoothed(h)
-        if correctable(smoothed.khat, smoothed.ess, num_draws):
-            return plain
-        half = distance(h)
-        if half is not None:
-            return _with_evidence(plain, plain.lower_bound + half[0], half[1])
+        usable = correctable(smoothed.khat, smoothed.ess, num_draws)
+        found = (plain.kl, plain.kl_se) if usable else distance(h)
+        lines = along_lines(q, draws, log_density, outer(num_draws), rng)
+        beyond = 0.0 if lines is None else lines.profiles.unseen
+        if found is not None and lines is not None and lines.spread > SPREAD:
+            why = "the lengths of its draws vary far more than those of the approximation"
+        elif found is not None and abs(beyond) > max(CONVERGES * found[0], CLOSE):
+            why = f"tails of single parameters that its draws do not reach change the distance by {beyond:.2g} nats"
+        elif found is not None:
+            kl = found[0] if usable else found[0] + beyond
+            return _with_evidence(plain, plain.lower_bound + kl, math.hypot(found[1], beyond))
     else:
         pool = pooled(q, draws, further_out(q, log_density, num_draws, rng), archive)
         num_draws = len(pool.theta)
@@ -56,15 +65,20 @@ def from_weights(
             shares = softmax(pool.log_weights)
             error = math.hypot(np.linalg.norm(shares - pool.weights_of_q), shares.max())
             return _with_evidence(plain, log_evidence - 0.5 * noise**2, error)
-    most = limit(num_draws) if q.dim > MANY else HOPELESS
-    warn_user(
-        f"k-hat is {smoothed.khat:.2f}, above {most:.2f}: how far the approximation is from the "
+    most = limit(num_draws) if many else HOPELESS
+    return unknown(
+        f"{why or f'k-hat is {smoothed.khat:.2f}, above {most:.2f}'}: how far the approximation is from the "
         "posterior cannot be known from its draws; fit(..., family='mixture') comes nearer, posterior.mcmc() draws "
         "from the posterior itself",
-        ConvergenceWarning,
+        plain.lower_bound,
+        plain.lower_bound_se,
     )
-    nan = dict.fromkeys(("kl", "kl_se", "log_evidence", "log_evidence_se"), math.nan)
-    return plain._replace(**nan)
+
+
+def unknown(warning: str, bound: float = math.nan, bound_se: float = math.nan) -> Distance:
+    """A distance that is not known, with a warning that says why."""
+    warn_user(warning, ConvergenceWarning)
+    return Distance(math.nan, math.nan, bound, bound_se, math.nan, math.nan)
 
 
 def _with_evidence(plain: Distance, log_evidence: float, error: float) -> Distance:

@@ -9,10 +9,11 @@ import numpy as np
 
 from mgvbp.core.checks import as_generator, true_or_false
 from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Check
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
-from mgvbp.posterior.distance import Distance, from_weights
+from mgvbp.posterior.distance import Distance, from_weights, unknown
 from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
@@ -27,6 +28,7 @@ class Examined(Approximation):
     lower_bound: float
     trace: Trace
     other_optima: tuple[float, ...] | None
+    checks: tuple[Check, ...]
     _distance: Distance | None
     _archive: Archive | None
     _target: LogDensity | None
@@ -43,7 +45,8 @@ class Examined(Approximation):
 
         A fit with ``family="mixture"`` or ``"auto"`` has measured it. For others the first use evaluates the model at
         fresh draws, half as many as the fit took, between 100 and 1,000; those of the fit take part. If the weights are
-        so uneven that the distance cannot be known from them, it is nan and there is a warning.
+        so uneven that the distance cannot be known from them, it is nan and there is a warning. So it is where the fit
+        has found tails that do not fall (`checks`), as there may be no posterior then.
         """
         return self._measured.kl
 
@@ -70,8 +73,18 @@ class Examined(Approximation):
                     "a loaded posterior does not know its model, and its file not its distance: "
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
-            self._distance = from_weights(self, self._density(None), self.n_evaluations, self._archive)
+            if self._improper:
+                self._distance = unknown(
+                    f"{self._improper}: there may be no posterior to measure the distance to"
+                )
+            else:
+                self._distance = from_weights(self, self._density(None), self.n_evaluations, self._archive)
         return self._distance
+
+    @property
+    def _improper(self) -> str:
+        """What the fit has found in the tails that no draw of the approximation sees; empty if nothing."""
+        return next((check.found for check in self.checks if check.name == "tails" and not check.passed), "")
 
     def draws(
         self, n: int, rng: int | np.random.Generator | None = None, *, corrected: bool = False
@@ -99,8 +112,8 @@ class Examined(Approximation):
         Parameters
         ----------
         num_draws : int, optional
-            How many draws of the approximation to evaluate. With up to 20 parameters half as many, at most 1,000, are
-            made further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
+            How many draws of the approximation to evaluate. Half as many, at most 1,000, are made
+            further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
             log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
@@ -120,6 +133,7 @@ class Examined(Approximation):
             family=family,
             archive=self._archive if log_density is None else None,
             farthest=known and known.kl + known.kl_se,
+            missed=bool(self._improper) and log_density is None,
         )
 
     def resample(

@@ -12,9 +12,10 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.certificate import UNKNOWN, certify
 from mgvbp.posterior.diagnostics.condition import Condition, condition
+from mgvbp.posterior.diagnostics.lines import Lines, along_lines
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
 from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
-from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path
+from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path, by_profiles
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import (
     ERRORS,
@@ -34,11 +35,16 @@ SHOWN = 5
 BUDGET = (100, 1000)
 """Fewest and most evaluations of a diagnosis by default."""
 MANY = 20
-"""With more parameters than this weights are uneven even where every marginal is right: what `path` says then counts
-where it knows more, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
+"""With more parameters than this weights are uneven even where every marginal is right: what `lines` and `path` say
+counts then, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 HOPELESS = 1.0
 """k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+
+SPREAD = 4.0
+"""Variance of the lengths of draws, in those of q, above which nothing is known about many parameters: their scales are
+uncertain together, as those of a multivariate t are, and no line of a single parameter tells. With ten degrees of
+freedom and 30 parameters, whose standard deviations are 12% too small, it is about this."""
 
 MISSED = 0.08
 """Share of the mass above which draws that hardly came from q show the same: other modes have 0.1 and more there, heavy
@@ -69,16 +75,16 @@ class Diagnosis:
     mean_shift, sd_ratio : ndarray of shape (d,)
         How the posterior differs from q in the unconstrained θ: the shift of the mean, in standard deviations of q, and
         the ratio of the standard deviations, by weights of all draws, of those further out and of those of the fit.
-        With more than 20 parameters, where weights degenerate, they are from the way to the posterior. Both compare
-        the weighted draws with the same draws weighted for q, so that the noise of the draws cancels: where q is exact
-        they are 0 and 1.
+        With more than 20 parameters, where weights degenerate, they are from draws moved out along the line of each
+        parameter, and from the way to the posterior. Both compare the weighted draws with the same draws weighted for
+        q, so that the noise of the draws cancels: where q is exact they are 0 and 1.
     mean_shift_se, sd_ratio_se : ndarray of shape (d,)
         Their standard errors.
     known : bool
         Whether these numbers can be believed; if not, no parameter is trusted.
     missed : bool
         Whether the draws further out, or those of the fit, have met mass that draws of q hardly meet, as that of
-        another mode: weights of these cannot correct q then.
+        another mode or of tails that do not fall: weights of these cannot correct q then.
     reused : int
         Number of draws of the fit that took part. None does after `load`, for a method other than ``auto``, and where
         ``log_density=`` was given.
@@ -269,21 +275,26 @@ def diagnose(
     family: str = "",
     archive: Archive | None = None,
     farthest: float | None = None,
+    missed: bool = False,
 ) -> Diagnosis:
     """Evaluate ``log_density`` (log prior + log-likelihood) at ``num_draws`` draws from ``q``.
 
-    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture.
+    ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture. ``missed``
+    tells that the fit has met mass, or tails that do not fall, where no draw of q comes.
     """
     generator, many = apart(rng), q.dim > MANY
     draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
     far = None if many else further_out(q, log_density, num_draws, generator)
+    lines = None
+    if many and family != "mixture":
+        lines = along_lines(q, draws, log_density, outer(num_draws), generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws, archive)
     pool = pooled(q, draws, far, archive)
-    known, missed, marginals = _marginals(q, pool, gaussian=family != "mixture")
+    known, elsewhere, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -298,9 +309,11 @@ def diagnose(
         mean_shift_se=marginals.shift_se,
         sd_ratio_se=ratio * marginals.log_ratio_se,
         known=known,
-        missed=missed,
+        missed=missed or elsewhere,
         reused=0 if archive is None else len(archive.theta),
-        n_evaluations=num_draws + (0 if far is None else len(far.theta)),
+        n_evaluations=num_draws
+        + (0 if far is None else len(far.theta))
+        + (0 if lines is None else lines.n_evaluations),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
@@ -336,7 +349,12 @@ def affordable(evaluations: int, dim: int) -> int:
     if not evaluations:
         return BUDGET[1]
     total = int(np.clip(evaluations // 2, *BUDGET))
-    return total if dim > MANY else round(total / (1.0 + PER_DRAW))
+    return round(total / (1.0 + PER_DRAW))
+
+
+def outer(num_draws: int) -> int:
+    """How many draws are made further out, beside so many of q."""
+    return int(min(MOST, PER_DRAW * num_draws))
 
 
 def further_out(
@@ -344,21 +362,30 @@ def further_out(
 ) -> Outside | None:
     """Outer draws in proportion to ``num_draws``, as many for each parameter; None where the function fails there."""
     source = Outer(q)
-    each = max(1, int(min(MOST, PER_DRAW * num_draws) / q.dim))
+    each = max(1, outer(num_draws) // q.dim)
     theta = source.sample(each * q.dim, rng)
     log_p = evaluated_outside(log_density, theta)
     return None if log_p is None else Outside(theta, log_p, source)
 
 
-def _marginals(q: Gaussian, pool: Pool, *, gaussian: bool) -> tuple[bool, bool, Marginals]:
+def _marginals(
+    q: Gaussian, pool: Pool, *, gaussian: bool, lines: Lines | None
+) -> tuple[bool, bool, Marginals]:
     """Whether the marginals are known, whether q misses much of the mass, and what is known best about them."""
-    smoothed = pareto_smoothed(pool.log_weights)
-    weighted = by_weights(q, pool, smoothed.weights)
+    # smoothing would shrink the weights of the few draws that have met a tail; it is here for k-hat
+    smoothed, weights = pareto_smoothed(pool.log_weights), softmax(pool.log_weights)
+    weighted = by_weights(q, pool, weights)
     usable = correctable(smoothed.khat, smoothed.ess, len(pool.theta))
     if q.dim > MANY:
-        half = by_path(q, pool, smoothed.weights, stein=gaussian)
-        if half is not None and not (usable and weighted.typical_error <= half.typical_error):
-            return True, False, half
-    foreign = float(softmax(pool.log_weights)[pool.share_of_q < UNLIKELY].sum())
+        half = by_path(q, pool, weights, stein=gaussian, profiles=lines and lines.profiles)
+        known = lines is None or lines.spread <= SPREAD
+        # weights of draws of q alone know nothing of tails further out
+        if half is not None and (
+            lines is not None or not usable or half.typical_error < weighted.typical_error
+        ):
+            return known, False, half
+        if lines is not None:
+            return known and usable, False, weighted.or_farther(by_profiles(lines.profiles))
+    foreign = float(weights[pool.share_of_q < UNLIKELY].sum())
     missed = q.dim <= MANY and (smoothed.khat > HOPELESS or foreign > MISSED)
     return usable, missed, weighted

@@ -45,6 +45,11 @@ class Marginals(NamedTuple):
             np.abs(self.shift) + errors * self.shift_se, np.abs(self.log_ratio) + errors * self.log_ratio_se
         )
 
+    def or_farther(self, other: Marginals) -> Marginals:
+        """For each parameter what is further off, of these and the others."""
+        farther = other.off(0.0) > self.off(0.0)
+        return Marginals(*(np.where(farther, theirs, own) for own, theirs in zip(self, other, strict=True)))
+
 
 def by_weights(q: Gaussian, pool: Pool, weights: Array) -> Marginals:
     """The marginals by the normalised ``weights`` (N,) of the draws for the posterior."""

@@ -8,7 +8,8 @@ worst parameter.
 The tolerance is what is wanted. One standard error to spare, the outer draws and the test of mixtures were chosen on
 posteriors that are known, by the two mistakes that ``benchmarks/verdict.py`` counts. What made the difference there is
 that the draws of the fit take part (`pool`): fresh draws of q alone trust many a posterior whose tails, or other modes,
-they never meet.
+they never meet. With more than 20 parameters the weights of all together say little. There each parameter is judged by
+draws moved out along its own line, and the whole by draws that are scaled (`lines`).
 
 A mixture has to pass one more test. Its search has measured its distance from the posterior, with a surrogate that also
 expects mass where no draw of the mixture comes. With a standard error to spare, that has to be within 0.05 nats, the
