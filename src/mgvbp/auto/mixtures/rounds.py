@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
-from mgvbp.auto.mixtures.distance import expected, log_mass, measured
+from mgvbp.auto.mixtures.distance import Sample, expected, log_mass, measured
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
 from mgvbp.auto.mixtures.surrogate import Surrogate, fitted
@@ -111,12 +111,32 @@ class Rounds:
             frame=frame,
             anchor=to_frame(frame, together),
             x=frame.family.to_frame(frame.factor, theta - frame.mean),
-            values=values - _log_volume(frame),
+            values=values - log_volume(frame),
             numbers=usual(frame.dim),
             axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
             tried=(),
             most=spent + extra if state.most is None else state.most,
             batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
+        )
+
+    def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
+        """Take the values of the draws that were asked for, and measure the mixture by those that are for it."""
+        question, frame = state.question, state.frame
+        assert question is not None
+        assert question.sample is not None
+        assert frame is not None
+        assert state.x is not None
+        assert state.values is not None
+        values = log_density - log_volume(frame)
+        n = len(question.sample.x)
+        distance = measured(question.mixture, question.sample, values[:n], question.known)
+        return replace(
+            state,
+            question=None,
+            x=np.concatenate([state.x, question.x]),
+            values=np.concatenate([state.values, values]),
+            tried=(*state.tried, Tried(question.mixture, distance)),
+            spent=state.spent + len(values),
         )
 
     def suffices(self, tried: Tried) -> bool:
@@ -166,7 +186,7 @@ class Rounds:
         stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
         if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-        reserved = 2 * state.batch
+        reserved = 3 * state.batch
         if state.room < 2 * BATCHES[0] + reserved or len(tried) >= MOST_ROUNDS:
             return self._judged(best.distance)
         return None
@@ -183,16 +203,16 @@ class Rounds:
         surrogate = _surrogate(state, last, rng)
         mixture = self._fitted(state, surrogate, last, rng)
         n = min(state.batch, int(state.room) // 2)
-        fresh = mixture.sample(n, rng)
-        known = expected(surrogate, mixture, fresh, rng)
+        sample = Sample.of(mixture, n, rng)
+        known = expected(surrogate, mixture, sample.x, rng)
         more = min(int(LOOKING * n), int(state.room) - n)
-        x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
+        x = np.concatenate([sample.x, informative(surrogate, mixture, more, rng)])
         process = surrogate.process
         return replace(
             state,
             numbers=process.numbers,
             axes=(process.axes,),
-            question=Question(mixture, x, known),
+            question=Question(mixture, x, sample, known),
         )
 
     def _verified(self, state: MixtureState) -> MixtureState:
@@ -201,9 +221,9 @@ class Rounds:
         rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
         mixture = state.best.mixture
         surrogate = _surrogate(state, mixture, rng)
-        fresh = mixture.sample(int(min(2 * state.batch, state.room)), rng)
-        known = expected(surrogate, mixture, fresh, rng)
-        return replace(state, question=Question(mixture, fresh, known), verified=True)
+        sample = Sample.around(mixture, int(min(3 * state.batch, state.room)), rng)
+        known = expected(surrogate, mixture, sample.x, rng)
+        return replace(state, question=Question(mixture, sample.x, sample, known), verified=True)
 
     def _fitted(
         self, state: MixtureState, surrogate: Surrogate, last: GaussianMixture, rng: np.random.Generator
@@ -256,28 +276,7 @@ def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Genera
     return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
 
 
-def answered(state: MixtureState, log_density: Array) -> MixtureState:
-    """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
-    question, frame = state.question, state.frame
-    assert question is not None
-    assert frame is not None
-    assert state.x is not None
-    assert state.values is not None
-    values = log_density - _log_volume(frame)
-    n = len(question.known.log_weights)
-    log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
-    distance = measured(question.known, log_weights)
-    return replace(
-        state,
-        question=None,
-        x=np.concatenate([state.x, question.x]),
-        values=np.concatenate([state.values, values]),
-        tried=(*state.tried, Tried(question.mixture, distance)),
-        spent=state.spent + len(values),
-    )
-
-
-def _log_volume(frame: Gaussian) -> float:
+def log_volume(frame: Gaussian) -> float:
     """Log density of θ less that of its place in the frame."""
     return float(np.log(frame.family.diagonal(frame.factor)).sum())
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto.mixtures.rounds import Aim, Rounds, answered
+from mgvbp.auto.mixtures.climbing import Climbing
+from mgvbp.auto.mixtures.rounds import Aim, Rounds
 from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame
 from mgvbp.auto.search import Search
 from mgvbp.auto.state import SearchState
@@ -81,9 +82,17 @@ class MixtureSearch:
     """
 
     def __init__(self, gaussian: Search, aim: Aim, max_evaluations: int | None = None) -> None:
-        self._search, self._rounds = gaussian, Rounds(aim)
+        self._search, self._by_values, self._climbing = gaussian, Rounds(aim), Climbing(aim)
         self.rules = gaussian.rules
         self.state = MixtureState(gaussian.state.states[0].key, gaussian.state, max_evaluations)
+
+    def _rounds_of(self, state: MixtureState) -> Rounds:
+        """The rounds that a state goes on with."""
+        return self._climbing if self.rules.needs_gradients and state.climbs else self._by_values
+
+    @property
+    def _rounds(self) -> Rounds:
+        return self._rounds_of(self.state)
 
     @property
     def gaussian(self) -> Gaussian:
@@ -161,9 +170,11 @@ class MixtureSearch:
         if self.state.question is None:
             return self._told_gaussian(theta, values, gradients)
         with np.errstate(over="ignore", invalid="ignore"):
-            log_density = self.rules._evaluated(theta, values, gradients)[0]
+            log_density, *slopes = self.rules._evaluated(theta, values, gradients)
         finite = np.isfinite(log_density)
-        self.state = self._rounds.decided(answered(self.state, np.where(finite, log_density, -np.inf)))
+        log_density = np.where(finite, log_density, -np.inf)
+        answered = self._rounds.answered(self.state, log_density, slopes[0] if slopes else None)
+        self.state = self._rounds_of(answered).decided(answered)
         best = self.best
         return Info(
             lower_bound=best.lower_bound,
