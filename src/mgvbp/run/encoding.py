@@ -22,7 +22,7 @@ from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
 from mgvbp.auto.mixtures.ascent import Position
-from mgvbp.auto.mixtures.distance import Expected, Sample
+from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
@@ -47,7 +47,7 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Moments, Place, Point, Position, Question, Sample, SearchState, Snapshot, Starts, State, Surface,
+    MixtureState, Moments, Place, Point, Position, Question, SearchState, Snapshot, Starts, State, Surface,
     Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}

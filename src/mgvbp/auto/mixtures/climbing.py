@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position, halved, paired, points
-from mgvbp.auto.mixtures.distance import Sample
-from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, Rounds, log_volume
+from mgvbp.auto.mixtures.distance import weighed
+from mgvbp.auto.mixtures.exploration import candidates
+from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, Rounds, log_volume, measured_by
 from mgvbp.auto.mixtures.state import MixtureState, Question
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
@@ -57,11 +58,11 @@ class Climbing(Rounds):
         question, frame = state.question, state.frame
         assert question is not None
         assert frame is not None
-        if question.sample is not None:
-            return super().answered(state, log_density, gradients)
         assert gradients is not None
-        assert state.z is not None
-        values, slopes = log_density - log_volume(frame), frame.family.solve(frame.factor, gradients)
+        values = log_density - log_volume(frame)
+        if state.z is None:
+            return measured_by(state, values, weighed(question.mixture, question.x, values))
+        slopes = frame.family.solve(frame.factor, gradients)
         state = replace(state, question=None, spent=state.spent + len(values))
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
             if state.here is None:
@@ -91,7 +92,9 @@ class Climbing(Rounds):
         if not state.tried:
             return self._measuring(state, state.anchor, min(MEASURING, int(state.room)))
         here, d = state.here, state.anchor.dim
-        rng = np.random.default_rng((*state.key, len(state.tried), 0 if here is None else here.mixture.components, STREAM))
+        rng = np.random.default_rng(
+            (*state.key, len(state.tried), 0 if here is None else here.mixture.components, STREAM)
+        )
         count, start = max(FEWEST_POINTS, POINTS_PER_PARAMETER * (d + 2)), state.anchor
         if here is not None:
             size = min(2 * here.mixture.components, self._most_components)
@@ -108,8 +111,7 @@ class Climbing(Rounds):
 
     def _measuring(self, state: MixtureState, mixture: GaussianMixture, count: int) -> MixtureState:
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
-        sample = Sample.around(mixture, count, rng)
-        return replace(state, question=Question(mixture, sample.x, sample))
+        return replace(state, question=Question(mixture, candidates(mixture, count, rng), None))
 
     def _ended(self, state: MixtureState) -> Ending | None:
         if state.best is None:

@@ -3,10 +3,8 @@ r"""How far a mixture is from the posterior: few true values, with the surrogate
 With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`. The surrogate's weights ŵ are free, so
 that both expectations under ŵ are known from thousands of draws, and the true values are needed only for the
 differences :math:`E_q[\log w - \log \hat w]` and :math:`E_q[w - \hat w]`, which are small where the surrogate is good.
-Where these cannot be computed, or where there is no surrogate, the averages of the true weights are used.
-
-Draws of q seldom reach tails that q is too narrow for. So the last word about the evidence have `candidates`, half of
-which are draws of q and half are stretched; that about the bound have the former alone.
+Where these cannot be computed, the plain averages of the true weights are used. Without a surrogate there are more
+true values, and these alone tell the distance (`weighed`).
 """
 
 from __future__ import annotations
@@ -35,10 +33,6 @@ MOST_ERROR = 0.3
 """Error of the surrogate's mass, relative to it, above which its value is not used: one far candidate makes it up."""
 
 
-SURPRISING = 1.5
-"""Errors by which the evidence must be higher with candidates further out, or else these are not heard."""
-
-
 class Expected(NamedTuple):
     """What the surrogate says about a mixture, all that is needed once the true values are there."""
 
@@ -49,8 +43,8 @@ class Expected(NamedTuple):
     """The logarithm of the integral: between what is within the fence and what the surrogate expects."""
     mass_error: float
     """Error of that: half the distance of the two, and the relative standard error of the integral."""
-    told: Array
-    """The surrogate's log density at the draws whose true values were asked for, (n,)."""
+    log_weights: Array
+    """``log ŵ`` at the draws whose true values were asked for, (n,)."""
 
 
 def expected(
@@ -72,7 +66,7 @@ def expected(
         float(h.std(ddof=1)) / math.sqrt(len(h)),
         mass + min(0.5 * more, MOST_HOPE),
         math.hypot(error, 0.5 * more),
-        surrogate.cautious(fresh),
+        surrogate.cautious(fresh) - mixture.log_density_at(fresh),
     )
 
 
@@ -83,86 +77,51 @@ def log_mass(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Gene
     return float(logsumexp(terms)) - math.log(len(pool))
 
 
-class Sample(NamedTuple):
-    """Draws of a mixture, or candidates around it, that measure it."""
-
-    x: Array
-    """(n, d)."""
-    own: Array
-    """Which of them are draws of the mixture itself, (n,)."""
-
-    @classmethod
-    def of(cls, mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Sample:
-        """``n`` draws of the mixture."""
-        return cls(mixture.sample(n, rng), np.ones(n, dtype=bool))
-
-    @classmethod
-    def around(cls, mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Sample:
-        """``n`` candidates, the second half of which are draws of the mixture."""
-        return cls(candidates(mixture, n, rng), np.arange(n) >= n // 2)
-
-    def log_proposal(self, mixture: GaussianMixture) -> Array:
-        """The log density that they were drawn from, (n,)."""
-        return mixture.log_density_at(self.x) if self.own.all() else log_proposal(mixture, self.x)
-
-
-def measured(mixture: GaussianMixture, sample: Sample, values: Array, known: Expected | None) -> Distance:
-    """The distance, given the true log density (n,) at the sample; −inf where the density is zero."""
-    log_q, log_p, own = mixture.log_density_at(sample.x), sample.log_proposal(mixture), sample.own
-    if not np.isfinite(values[own]).all():
+def measured(known: Expected, log_weights: Array) -> Distance:
+    """The distance, given the true ``log_weights`` (n,) at the fresh draws; −inf where the density is zero."""
+    n, told = len(log_weights), known.log_weights
+    if not np.isfinite(log_weights).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
-    if known is None:
-        return _weighed(values, log_q, log_p, own)
-    distance = _corrected(values[own], known.told[own], log_q[own], log_q[own], own[own], known)
-    if own.all():
-        return distance
-    # candidates further out are few, and what they say has a large error: they are heard where they found more mass
-    wider = _corrected(values, known.told, log_q, log_p, own, known)
-    more = wider.log_evidence - distance.log_evidence
-    error = math.hypot(wider.log_evidence_se, distance.log_evidence_se)
-    return wider if more > SURPRISING * error and wider.log_evidence_se < 0.5 * MOST_ERROR else distance
-
-
-def _corrected(
-    values: Array, told: Array, log_q: Array, log_p: Array, own: Array, known: Expected
-) -> Distance:
-    """The distance by what the surrogate has ``told``, corrected by the true ``values`` (n,)."""
-    n, errors = len(values), (values - told)[own]
+    errors = log_weights - told
     with np.errstate(over="ignore"):
-        change = np.exp(values - log_p - known.log_mass) - np.exp(told - log_p - known.log_mass)
+        change = np.exp(told - known.log_mass) * np.expm1(errors)
     mass = 1.0 + float(change.mean())
     misfit = 0.5 * float(errors.var(ddof=1))
-    plain = _weighed(values, log_q, log_p, own)._replace(misfit=misfit)
     if not (np.isfinite(change).all() and mass > 0.0):
-        return plain
+        return Distance.of_weights(log_weights)._replace(misfit=misfit)
     if known.mass_error > MOST_ERROR:  # then the mass that the draws show is all that is known
-        return plain._replace(kl_se=math.hypot(plain.kl_se, known.mass_error))
+        plain = Distance.of_weights(log_weights)
+        return plain._replace(kl_se=math.hypot(plain.kl_se, known.mass_error), misfit=misfit)
     log_evidence = known.log_mass + math.log(mass)
     evidence_se = math.hypot(float(change.std(ddof=1)) / mass / math.sqrt(n), known.mass_error)
     bound = known.bound + float(errors.mean())
-    bound_se = math.hypot(float(errors.std(ddof=1)) / math.sqrt(len(errors)), known.bound_error)
+    bound_se = math.hypot(float(errors.std(ddof=1)) / math.sqrt(n), known.bound_error)
     # errors of both, which partly cancel: where the weights are near 1, so does ŵ(eʳ − 1) equal r
-    parts = change / mass
-    parts[own] -= errors * (n / len(errors))
-    kl_se = math.sqrt(float(parts.var(ddof=1)) / n + known.mass_error**2 + known.bound_error**2)
+    joint = float((change / mass - errors).std(ddof=1)) / math.sqrt(n)
+    kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
     return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
 
 
-def _weighed(values: Array, log_q: Array, log_p: Array, own: Array) -> Distance:
-    """The distance by importance weights alone, given the log densities of the target, of q and of the proposal (n,).
+def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
+    """The distance by importance weights alone, given the true log density (n,) at `candidates` (n, d).
 
-    By the same draws the mass of q, which is 1, is estimated too; the ratio of both has less noise than either. The
-    largest share of a draw in the evidence counts as error: there may be more where it came from.
+    Draws of q seldom reach tails that q is too narrow for, so that all candidates tell the evidence, and those that
+    are draws of q, the second half, the bound. By the same candidates the mass of q, which is 1, is estimated too; the
+    ratio of both has less noise than either. The largest share of a candidate in the evidence counts as error: there
+    may be more where it came from.
     """
-    n, gains = len(values), (values - log_q)[own]
+    own = slice(len(x) // 2, None)
+    log_q, log_p = mixture.log_density_at(x), log_proposal(mixture, x)
+    gains = (values - log_q)[own]
+    if not np.isfinite(gains).all():
+        return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
     bound, bound_se = float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains))
     log_w, log_u = values - log_p, log_q - log_p
     log_evidence = float(logsumexp(log_w) - logsumexp(log_u))
-    parts = np.exp(log_w - logsumexp(log_w)) - np.exp(log_u - logsumexp(log_u))
-    largest = float(np.exp(log_w.max() - logsumexp(log_w)))
-    evidence_se = math.hypot(float(np.linalg.norm(parts)), largest)
+    shares = np.exp(log_w - logsumexp(log_w))
+    parts = shares - np.exp(log_u - logsumexp(log_u))
+    evidence_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
     parts[own] -= (gains - bound) / len(gains)
-    kl_se = math.hypot(float(np.linalg.norm(parts)), largest)
-    kl = max(log_evidence - bound, 0.0)
-    return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se)
+    kl_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
+    return Distance(max(log_evidence - bound, 0.0), kl_se, bound, bound_se, log_evidence, evidence_se)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
-from mgvbp.auto.mixtures.distance import Sample, expected, log_mass, measured
+from mgvbp.auto.mixtures.distance import expected, log_mass, measured
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
 from mgvbp.auto.mixtures.surrogate import Surrogate, fitted
@@ -120,24 +120,15 @@ class Rounds:
         )
 
     def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
-        """Take the values of the draws that were asked for, and measure the mixture by those that are for it."""
+        """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
         question, frame = state.question, state.frame
         assert question is not None
-        assert question.sample is not None
+        assert question.known is not None
         assert frame is not None
-        assert state.x is not None
-        assert state.values is not None
         values = log_density - log_volume(frame)
-        n = len(question.sample.x)
-        distance = measured(question.mixture, question.sample, values[:n], question.known)
-        return replace(
-            state,
-            question=None,
-            x=np.concatenate([state.x, question.x]),
-            values=np.concatenate([state.values, values]),
-            tried=(*state.tried, Tried(question.mixture, distance)),
-            spent=state.spent + len(values),
-        )
+        n = len(question.known.log_weights)
+        log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
+        return measured_by(state, values, measured(question.known, log_weights))
 
     def suffices(self, tried: Tried) -> bool:
         """Whether one Gaussian is near enough."""
@@ -186,7 +177,7 @@ class Rounds:
         stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
         if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-        reserved = 3 * state.batch
+        reserved = 2 * state.batch
         if state.room < 2 * BATCHES[0] + reserved or len(tried) >= MOST_ROUNDS:
             return self._judged(best.distance)
         return None
@@ -203,16 +194,16 @@ class Rounds:
         surrogate = _surrogate(state, last, rng)
         mixture = self._fitted(state, surrogate, last, rng)
         n = min(state.batch, int(state.room) // 2)
-        sample = Sample.of(mixture, n, rng)
-        known = expected(surrogate, mixture, sample.x, rng)
+        fresh = mixture.sample(n, rng)
+        known = expected(surrogate, mixture, fresh, rng)
         more = min(int(LOOKING * n), int(state.room) - n)
-        x = np.concatenate([sample.x, informative(surrogate, mixture, more, rng)])
+        x = np.concatenate([fresh, informative(surrogate, mixture, more, rng)])
         process = surrogate.process
         return replace(
             state,
             numbers=process.numbers,
             axes=(process.axes,),
-            question=Question(mixture, x, sample, known),
+            question=Question(mixture, x, known),
         )
 
     def _verified(self, state: MixtureState) -> MixtureState:
@@ -221,9 +212,9 @@ class Rounds:
         rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
         mixture = state.best.mixture
         surrogate = _surrogate(state, mixture, rng)
-        sample = Sample.around(mixture, int(min(3 * state.batch, state.room)), rng)
-        known = expected(surrogate, mixture, sample.x, rng)
-        return replace(state, question=Question(mixture, sample.x, sample, known), verified=True)
+        fresh = mixture.sample(int(min(2 * state.batch, state.room)), rng)
+        known = expected(surrogate, mixture, fresh, rng)
+        return replace(state, question=Question(mixture, fresh, known), verified=True)
 
     def _fitted(
         self, state: MixtureState, surrogate: Surrogate, last: GaussianMixture, rng: np.random.Generator
@@ -274,6 +265,21 @@ def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Genera
     """The lower bound of a mixture under the surrogate."""
     x = mixture.sample(JUDGED, rng)
     return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
+
+
+def measured_by(state: MixtureState, values: Array, distance: Distance) -> MixtureState:
+    """The state with the values (n,) of the draws that were asked for, and the distance that they gave."""
+    assert state.question is not None
+    assert state.x is not None
+    assert state.values is not None
+    return replace(
+        state,
+        question=None,
+        x=np.concatenate([state.x, state.question.x]),
+        values=np.concatenate([state.values, values]),
+        tried=(*state.tried, Tried(state.question.mixture, distance)),
+        spent=state.spent + len(values),
+    )
 
 
 def log_volume(frame: Gaussian) -> float:

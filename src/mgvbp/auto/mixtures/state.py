@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position
-from mgvbp.auto.mixtures.distance import Expected, Sample
+from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import SearchState
 from mgvbp.core.distance import Distance
@@ -45,10 +45,8 @@ class Question(NamedTuple):
 
     mixture: GaussianMixture
     x: Array
-    sample: Sample | None
-    """The draws that measure the mixture; None for the points of a climb."""
-    known: Expected | None = None
-    """What the surrogate says about these, if there is one."""
+    known: Expected | None
+    """What the surrogate says about the draws that measure the mixture; None by gradients."""
 
 
 @dataclass(frozen=True, eq=False)
