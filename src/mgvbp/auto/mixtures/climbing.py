@@ -22,10 +22,10 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM
 
 POINTS_PER_PARAMETER = 4
-"""Points of each Gaussian, for each of its d + 2 coefficients; with half as many a climb of eight Gaussians fits the
+"""Points for each of the d + 2 coefficients of a Gaussian; with half as many a climb with eight Gaussians fits the
 points and not the density (KL 1.2 instead of 0.1 on a funnel with ten parameters) ..."""
 FEWEST_POINTS = 64
-"""... and at least so many."""
+"""... and at least so many for each Gaussian."""
 RISE = 0.005
 """A climb ends when a step gains fewer nats. At a fifth it takes twice the evaluations for a fifth less KL."""
 MEASURING = 512
@@ -95,7 +95,7 @@ class Climbing(Rounds):
         rng = np.random.default_rng(
             (*state.key, len(state.tried), 0 if here is None else here.mixture.components, STREAM)
         )
-        count, start = max(FEWEST_POINTS, POINTS_PER_PARAMETER * (d + 2)), state.anchor
+        count, start = _fewest_points(d), state.anchor
         if here is not None:
             size = min(2 * here.mixture.components, self._most_components)
             count, start = len(here.z) * (2 if self._overfitted(state, here) else 1), halved(here, size)
@@ -121,7 +121,7 @@ class Climbing(Rounds):
         if first and self.suffices(best) and state.starts.ending is not None:
             return state.starts.ending
         components = 1 if state.here is None else 2 * state.here.mixture.components
-        count = FEWEST_POINTS if state.here is None else len(state.here.z)
+        count = _fewest_points(best.mixture.dim) if state.here is None else len(state.here.z)
         full = state.here is not None and state.here.mixture.components >= self._most_components
         short = state.room < SHORTEST * components * count + 2 * MEASURING
         near = not first and best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol
@@ -139,6 +139,10 @@ class Climbing(Rounds):
         wanted = MEASURING * (distance.kl_se / goal) ** 2 if np.isfinite(distance.kl_se) else MEASURING
         count = int(min(np.clip(wanted, MEASURING, MOST_MEASURING), state.room))
         return replace(self._measuring(state, state.best.mixture, count), verified=True)
+
+
+def _fewest_points(dim: int) -> int:
+    return max(FEWEST_POINTS, POINTS_PER_PARAMETER * (dim + 2))
 
 
 def _asking(state: MixtureState, mixture: GaussianMixture) -> MixtureState:
