@@ -11,8 +11,7 @@ import mgvbp
 from common import installed
 from mgvbp.auto import Aim, Auto, MixtureSearch
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
-from mgvbp.auto.mixtures.distance import Expected, measured, weighed
-from mgvbp.auto.mixtures.exploration import candidates
+from mgvbp.auto.mixtures.distance import Expected, measured, measuring, weighed
 from mgvbp.auto.mixtures.state import MixtureState, Tried, from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import fitted
 from mgvbp.core.distance import Distance
@@ -370,7 +369,7 @@ def test_candidates_further_out_see_tails_that_draws_do_not():
     q, t3 = scipy.stats.norm.logpdf(grid), scipy.stats.t(3).logpdf(grid)
     exact = np.trapezoid(np.exp(q) * (q - t3), grid)
     for seed in range(3):
-        x = candidates(one, 4000, np.random.default_rng(seed))
+        x = measuring(one, 4000, np.random.default_rng(seed))
         found = weighed(one, x, scipy.stats.t(3).logpdf(x[:, 0]) + 5.0)
         assert abs(found.kl - exact) < 4.0 * found.kl_se
         assert abs(found.log_evidence - 5.0) < 4.0 * found.log_evidence_se
@@ -431,7 +430,7 @@ def test_too_few_evaluations_end_with_the_gaussian(limit):
 
 
 def test_auto_is_the_gaussian_where_there_are_many_parameters():
-    posterior = mgvbp.fit(lambda t: -0.5 * (t**2).sum(axis=1), dim=41, family="auto", grad=lambda t: -t)
+    posterior = mgvbp.fit(lambda t: -0.5 * (t**2).sum(axis=1), dim=101, family="auto", grad=lambda t: -t)
     assert posterior.mixture is None
     assert posterior.converged
 

@@ -184,7 +184,8 @@ def _bends(here: Position) -> tuple[Array, Array]:
         T = np.empty((d, d, d))
         T[i, j] = T[j, i] = (solver @ even[k])[1:] * np.where(i == j, 2.0, 1.0)[:, None]
         T = (T + T.transpose(0, 2, 1) + T.transpose(2, 1, 0)) / 3.0
-        squares, U = np.linalg.eigh(np.einsum("ijk,ljk->il", T, T))
+        slices = T.reshape(d, d * d)
+        squares, U = np.linalg.eigh(slices @ slices.T)
         directions[k], bends[k] = U[:, -1], math.sqrt(max(squares[-1], 0.0))
     return directions, bends
 

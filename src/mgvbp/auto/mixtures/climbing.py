@@ -7,13 +7,13 @@ the next climb begins, on fresh points. A step with K Gaussians takes K S evalua
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position, halved, paired, points
-from mgvbp.auto.mixtures.distance import weighed
-from mgvbp.auto.mixtures.exploration import candidates
+from mgvbp.auto.mixtures.distance import measuring, weighed
 from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, Rounds, log_volume, measured_by
 from mgvbp.auto.mixtures.state import MixtureState, Question
 from mgvbp.core.linalg import Array
@@ -61,7 +61,11 @@ class Climbing(Rounds):
         assert gradients is not None
         values = log_density - log_volume(frame)
         if state.z is None:
-            return measured_by(state, values, weighed(question.mixture, question.x, values))
+            distance = weighed(question.mixture, question.x, values)
+            error = (
+                math.hypot(distance.kl_se, self._still_rising(state)) if state.verified else distance.kl_se
+            )
+            return measured_by(state, values, distance._replace(kl_se=error))
         slopes = frame.family.solve(frame.factor, gradients)
         state = replace(state, question=None, spent=state.spent + len(values))
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
@@ -101,6 +105,17 @@ class Climbing(Rounds):
             count, start = len(here.z) * (2 if self._overfitted(state, here) else 1), halved(here, size)
         return _asking(replace(state, z=paired(rng, count, d), here=None), start)
 
+    def _still_rising(self, state: MixtureState) -> float:
+        """Nats that the last doubling gained, if it was the last because there are no more Gaussians.
+
+        Another would gain about half of that, the next a quarter, and so on: as much is still missing, and draws of the
+        mixture need not have met it, as in the neck of a funnel. So it counts as an error.
+        """
+        tried = state.tried
+        if len(tried) <= 2 or tried[-1].mixture.components < self._most_components:
+            return 0.0
+        return max(tried[-1].distance.lower_bound - tried[-2].distance.lower_bound, 0.0)
+
     def _overfitted(self, state: MixtureState, here: Position) -> bool:
         """Whether the last climb has fitted its points rather than the density."""
         last = state.tried[-1]
@@ -111,7 +126,7 @@ class Climbing(Rounds):
 
     def _measuring(self, state: MixtureState, mixture: GaussianMixture, count: int) -> MixtureState:
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
-        return replace(state, question=Question(mixture, candidates(mixture, count, rng), None))
+        return replace(state, question=Question(mixture, measuring(mixture, count, rng), None))
 
     def _ended(self, state: MixtureState) -> Ending | None:
         if state.best is None:

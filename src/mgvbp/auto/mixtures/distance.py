@@ -103,16 +103,25 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
 
 
-def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
-    """The distance by importance weights alone, given the true log density (n,) at `candidates` (n, d).
+def measuring(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:
+    """``n`` draws to measure a mixture without a surrogate, (n, d): the second half are its own.
 
-    Draws of q seldom reach tails that q is too narrow for, so that all candidates tell the evidence, and those that
-    are draws of q, the second half, the bound. By the same candidates the mass of q, which is 1, is estimated too; the
-    ratio of both has less noise than either. The largest share of a candidate in the evidence counts as error: there
-    may be more where it came from.
+    Draws of q seldom reach mass that q misses, which lies beyond its outer and lighter Gaussians. So the first half are
+    `candidates` around all of its Gaussians with equal weights.
+    """
+    return np.concatenate([candidates(_even(mixture), n // 2, rng), mixture.sample(n - n // 2, rng)])
+
+
+def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
+    """The distance by importance weights alone, given the true log density (n,) at the draws of `measuring` (n, d).
+
+    All of them tell the evidence, and the mixture's own the bound. By the same draws the mass of q, which is 1, is
+    estimated too; the ratio of both has less noise than either. The largest share of a draw in the evidence counts as
+    error: there may be more where it came from.
     """
     own = slice(len(x) // 2, None)
-    log_q, log_p = mixture.log_density_at(x), log_proposal(mixture, x)
+    log_q = mixture.log_density_at(x)
+    log_p = np.logaddexp(log_q, log_proposal(_even(mixture), x)) - math.log(2.0)
     gains = (values - log_q)[own]
     if not np.isfinite(gains).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
@@ -125,3 +134,8 @@ def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
     parts[own] -= (gains - bound) / len(gains)
     kl_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
     return Distance(max(log_evidence - bound, 0.0), kl_se, bound, bound_se, log_evidence, evidence_se)
+
+
+def _even(mixture: GaussianMixture) -> GaussianMixture:
+    """The mixture with equal weights."""
+    return GaussianMixture(np.ones(mixture.components), mixture.means, mixture.factors)

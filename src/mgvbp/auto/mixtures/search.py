@@ -23,7 +23,9 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import Info
 
 MOST_PARAMETERS = 40
-"""Most parameters for which a mixture is tried: beyond that a surrogate takes more draws than it can hold."""
+"""Most parameters for which a mixture is tried by values: beyond that a surrogate takes more draws than it can hold."""
+MOST_WITH_GRADIENTS = 100
+"""Most parameters with gradients: beyond that a step takes 7,000 evaluations, and weights do not tell the distance."""
 LOOSE = 0.2
 """Tolerance of the Gaussian that a mixture starts from, in nats: it is a frame, not a result."""
 FAR = 1.0
