@@ -231,9 +231,16 @@ def test_where_the_density_is_zero_there_is_no_climb():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
-        posterior = mgvbp.fit(walled, dim=2, family="mixture", grad=grad, max_evaluations=2000)
+        posterior = mgvbp.fit(walled, dim=2, family="mixture", grad=grad, max_evaluations=8000)
     assert np.isfinite(posterior.mean).all()
-    assert posterior.n_evaluations <= 2000
+    assert posterior.n_evaluations <= 8000
+
+
+def test_few_evaluations_are_for_a_surrogate_although_there_are_gradients():
+    posterior = mgvbp.fit(banana, dim=2, family="mixture", grad=grad, max_evaluations=900)
+    assert posterior.components > 1
+    assert posterior.n_evaluations <= 900
+    assert true_kl(posterior, banana, EVIDENCE)[0] < 0.2
 
 
 def test_twenty_five_parameters_by_gradients():

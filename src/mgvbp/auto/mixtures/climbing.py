@@ -48,10 +48,15 @@ class Climbing(Rounds):
         """Begin the rounds, with more evaluations than those by values."""
         framed = super().framed(state, alone)
         assert framed.anchor is not None
-        climbs = framed.anchor.components <= self._most_components
-        if state.most is None and climbs:
-            framed = replace(framed, most=state.spent + MOST_GRADIENTS * (framed.anchor.dim + 10))
-        return replace(framed, climbs=climbs, z=None, here=None)
+        count, d = framed.anchor.components, framed.anchor.dim
+        if state.most is None:
+            framed = replace(framed, most=state.spent + MOST_GRADIENTS * (d + 10))
+        first = 2 * MEASURING + 2 * SHORTEST * (2 * FEWEST_COMPONENTS - 1) * _fewest_points(d)
+        if (
+            count > self._most_components or framed.room < first
+        ):  # then a surrogate makes more of what is left
+            return replace(super().framed(state, alone), climbs=False)
+        return replace(framed, z=None, here=None)
 
     def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
         """Take the values and gradients that were asked for."""
