@@ -64,8 +64,8 @@ class Climbing(Rounds):
         assert question is not None
         assert frame is not None
         assert gradients is not None
-        values = log_density - log_volume(frame)
-        if state.z is None:
+        values, z = log_density - log_volume(frame), state.z
+        if z is None:
             distance = weighed(question.mixture, question.x, values)
             error = (
                 math.hypot(distance.kl_se, self._still_rising(state)) if state.verified else distance.kl_se
@@ -78,7 +78,7 @@ class Climbing(Rounds):
                 return replace(state, climbs=False, z=None)
             return replace(state, here=state.here.shorter())
         if state.here is None:
-            return replace(state, here=Position.begun(question.mixture, state.z, values, slopes))
+            return replace(state, here=Position.begun(question.mixture, z, values, slopes))
         return replace(state, here=state.here.told(question.mixture, values, slopes))
 
     def decided(self, state: MixtureState) -> MixtureState:
