@@ -213,7 +213,8 @@ class MixtureSearch:
             noisy = inner.best.archive.noise > 0.0 and ending.outcome in GOES_ON
             state = replace(state, ending=Ending.of(Outcome.NOISY) if noisy else ending)
         elif ending is not None or (self._rounds.aim.or_gaussian and _far(inner)):
-            state = self._rounds.decided(self._rounds.framed(state))
+            framed = self._rounds.framed(state)
+            state = self._rounds_of(framed).decided(framed)
         self.state = state
         return info
 
