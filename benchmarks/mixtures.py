@@ -1,11 +1,12 @@
 """Mixtures beside the best Gaussian, PyVBMC and MCMC on posteriors that are known (tests/posteriors).
 
 Run:  python benchmarks/mixtures.py [--targets name ...] [--seeds 1] [--max-dim 15] [--family mixture] [--held-out]
-          [--pyvbmc] [--mcmc]
+          [--grad] [--out rows.jsonl] [--pyvbmc] [--mcmc]
 
-From mean 0 and variance 1, by values alone. The true KL is the reference's log evidence minus the mean of f - log q
-over 50,000 fresh draws of q. Evaluations are counted where the function is called, those behind `posterior.kl` of the
-mixture included; times are CPU seconds, and own time is without those inside the function.
+From mean 0 and variance 1, by values alone or, with --grad (needs jax), by values and gradients. With --out every run
+is a line of a file, and runs that are there already are not made again. The true KL is the reference's log evidence
+minus the mean of f - log q over 50,000 fresh draws of q. Evaluations are counted where the function is called, those
+behind `posterior.kl` of the mixture included; times are CPU seconds, and own time is without those inside the function.
 
 Targets: KL <= 0.05 nats or a quarter of the Gaussian's in 80% of the runs; the stated KL within 3 standard errors +
 0.02 of the true one in 95%; extra evaluations at most those of the Gaussian's fit and own time at most 5 s (medians);
@@ -16,6 +17,8 @@ MCMC: R-hat at most 1.01, and means within 3 Monte Carlo errors.
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import sys
 import time
 import warnings
@@ -44,15 +47,33 @@ VBMC_DIM = 8
 class Counted:
     """A log density that counts its evaluations and the CPU seconds inside it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, gradients: bool = False) -> None:
         self.target, self.count, self.seconds = target, 0, 0.0
+        self._derived = value_and_grad(target) if gradients else None
+        self._last: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
 
     def __call__(self, theta: np.ndarray) -> np.ndarray:
+        if self._derived is not None:
+            return self._both(theta)[0]
         start = time.process_time()
         values = self.target.log_density(theta)
         self.seconds += time.process_time() - start
         self.count += len(theta)
         return values
+
+    def grad(self, theta: np.ndarray) -> np.ndarray:
+        """The gradients at each row."""
+        return self._both(theta)[1]
+
+    def _both(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients, which count once at the same draws."""
+        if self._last is None or not np.array_equal(self._last[0], theta):
+            assert self._derived is not None
+            start = time.process_time()
+            self._last = theta.copy(), self._derived(theta)
+            self.seconds += time.process_time() - start
+            self.count += len(theta)
+        return self._last[1]
 
 
 class Run(NamedTuple):
@@ -85,6 +106,31 @@ class Outcome(NamedTuple):
     vbmc: Run | str | None = None
 
 
+@functools.cache
+def value_and_grad(target: Target) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Values (S,) and gradients (S, d) at the rows of θ, compiled for batches of 1 to 4,096 before the clock starts."""
+    import jax
+
+    from zoo.base import jax_backend
+
+    jax.config.update("jax_enable_x64", True)
+    one = jax.value_and_grad(lambda row: target.density(row[None], jax_backend())[0])
+    derived, most = jax.jit(jax.vmap(one)), 4096
+
+    def evaluated(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = []
+        for i in range(0, len(theta), most):
+            rows = theta[i : i + most]
+            size = 1 << (len(rows) - 1).bit_length()
+            found = derived(np.concatenate([rows, np.repeat(rows[:1], size - len(rows), axis=0)]))
+            parts.append([np.asarray(part)[: len(rows)] for part in found])
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    for power in range(13):
+        evaluated(np.zeros((1 << power, target.dim)))
+    return evaluated
+
+
 def true_kl(target: Target, known: Reference, theta: np.ndarray, log_q: np.ndarray) -> tuple[float, float]:
     """The log evidence minus E_q[f - log q], and its standard error, from draws (n, d) of q."""
     gains = target.log_density(theta) - log_q
@@ -94,9 +140,11 @@ def true_kl(target: Target, known: Reference, theta: np.ndarray, log_q: np.ndarr
     return (kl, se) if np.isfinite(kl) else (np.inf, np.inf)
 
 
-def fitted(target: Target, known: Reference, family: str, seed: int) -> tuple[Run, Any, Counted]:
+def fitted(
+    target: Target, known: Reference, family: str, seed: int, gradients: bool
+) -> tuple[Run, Any, Counted]:
     """The run of a family of ours, with its posterior and the function that counted."""
-    f = Counted(target)
+    f = Counted(target, gradients)
     start = time.process_time()
 
     def spent() -> tuple[int, float, float]:
@@ -104,7 +152,9 @@ def fitted(target: Target, known: Reference, family: str, seed: int) -> tuple[Ru
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
-        posterior: Any = mgvbp.fit(f, dim=target.dim, family=family, rng=seed)
+        posterior: Any = mgvbp.fit(
+            f, dim=target.dim, family=family, rng=seed, grad=f.grad if gradients else None
+        )
         at_fit = spent()
         stated = [getattr(posterior, name, None) for name in ("kl", "kl_se")]
     # a Gaussian is judged by its fit alone; a mixture is not worth much without its KL
@@ -188,14 +238,14 @@ def line(run: Run) -> str:
 
 def judged(target: Target, known: Reference, seed: int, options: argparse.Namespace) -> Outcome:
     """Run everything that was asked for, and print it."""
-    gaussian, posterior, f = fitted(target, known, "full", seed)
+    gaussian, posterior, f = fitted(target, known, "full", seed, options.grad)
     print(
         f"{target.name:<27}{target.dim:>3} {seed:>4} | {gaussian.kl:>11.3f}{gaussian.evaluations:>7}"
         f"{gaussian.seconds:>6.2f} |",
         end=" ",
         flush=True,
     )
-    found = attempt(fitted, target, known, options.family, seed)
+    found = attempt(fitted, target, known, options.family, seed, options.grad)
     mixture: Run | str = found if isinstance(found, str) else found[0]
     print(mixture if isinstance(mixture, str) else line(mixture), flush=True)
     best, counter = (posterior, f) if isinstance(found, str) else found[1:]
@@ -257,6 +307,16 @@ def summary(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def read(path: Path) -> dict[tuple[str, int, str, bool], Outcome]:
+    """The runs in a file, by target, seed, family and whether there were gradients."""
+    found = {}
+    for text in path.read_text().splitlines():
+        *key, gaussian, mixture, peer = json.loads(text)
+        runs = [Run(*run) if isinstance(run, list) else run for run in (gaussian, mixture, peer)]
+        found[tuple(key)] = Outcome(*runs)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -266,16 +326,25 @@ def main() -> None:
     parser.add_argument("--max-dim", type=int, default=15)
     parser.add_argument("--family", default="mixture", choices=["mixture", "auto"])
     parser.add_argument("--held-out", action="store_true", help="the set on which nothing may be tuned")
+    parser.add_argument("--grad", action="store_true", help="with gradients, by jax")
+    parser.add_argument("--out", type=Path, help="a file to which runs are added, one a line")
     parser.add_argument("--pyvbmc", action="store_true")
     parser.add_argument("--mcmc", action="store_true")
     options = parser.parse_args()
     every, known = HELD_OUT if options.held_out else TARGETS, references()
     names = options.targets or [n for n in every if every[n].dim <= options.max_dim and n in known]
+    kept = {} if options.out is None or not options.out.exists() else read(options.out)
     print(HEADER)
+    outcomes = []
     with threadpool_limits(1):
-        outcomes = [
-            judged(every[name], known[name], seed, options) for name in names for seed in range(options.seeds)
-        ]
+        for name, seed in [(name, seed) for name in names for seed in range(options.seeds)]:
+            key = (name, seed, options.family, options.grad)
+            if key not in kept:
+                kept[key] = judged(every[name], known[name], seed, options)
+                if options.out is not None:
+                    with options.out.open("a") as file:
+                        file.write(json.dumps([*key, *kept[key]]) + "\n")
+            outcomes.append(kept[key])
     print(summary(outcomes))
 
 

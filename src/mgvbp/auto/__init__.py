@@ -11,7 +11,7 @@ runs one start or several; `method` has the options. `mixtures` goes on from the
 
 from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS
 from mgvbp.auto.method import Auto, affordable, uses_gradient
-from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
+from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, MOST_WITH_GRADIENTS, Aim, Mixture, MixtureSearch
 from mgvbp.auto.search import Search, Starts
 from mgvbp.auto.stream import StreamSearch, streams
 
@@ -19,6 +19,7 @@ __all__ = [
     "LOOSE",
     "MOST_BY_GRADIENTS",
     "MOST_PARAMETERS",
+    "MOST_WITH_GRADIENTS",
     "Aim",
     "Auto",
     "Mixture",

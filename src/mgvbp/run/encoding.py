@@ -21,6 +21,7 @@ from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
 from mgvbp.auto.method import Auto
+from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
@@ -47,8 +48,8 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, Measured, MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Start, Starts, State, Surface,
-    Standing, StreamState, Trial, Tried, Window,
+    Line, Measured, MixtureState, Moments, Place, Point, Position, Question, SearchState, Snapshot, Start, Starts,
+    State, Surface, Standing, StreamState, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""

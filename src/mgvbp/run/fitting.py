@@ -11,7 +11,17 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture, affordable, streams
+from mgvbp.auto import (
+    LOOSE,
+    MOST_PARAMETERS,
+    MOST_WITH_GRADIENTS,
+    Aim,
+    Auto,
+    Mixture,
+    affordable,
+    streams,
+    uses_gradient,
+)
 from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
@@ -192,11 +202,12 @@ def fit(
         initial_mean, initial_variance = begin.mean, _variance(begin)
     elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
         initial_variance = _variance(problem.prior)  # a model's own prior knows the units of its data
-    if aim is not None and problem.dim > MOST_PARAMETERS:
+    most = MOST_WITH_GRADIENTS if uses_gradient(problem) else MOST_PARAMETERS
+    if aim is not None and problem.dim > most:
         if not aim.or_gaussian:
             raise InvalidInputError(
-                f"family='mixture' is for at most {MOST_PARAMETERS} parameters, and there are {problem.dim}: fit a "
-                "Gaussian, and go on from there with posterior.mcmc()"
+                f"family='mixture' is for at most {MOST_PARAMETERS} parameters, or {MOST_WITH_GRADIENTS} with "
+                f"gradients, and there are {problem.dim}: fit a Gaussian, and go on from there with posterior.mcmc()"
             )
         aim = None
     if isinstance(method, str) and method == "auto":

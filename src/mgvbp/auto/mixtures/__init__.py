@@ -3,10 +3,11 @@
 This package may import what `auto` may. Begin with `search`: a Gaussian search first, then `rounds`. In each round a
 `surrogate` of the log density is fitted to all draws so far, a mixture is fitted to the surrogate without any query
 (`ascent`), and new draws are asked for: draws of the mixture, which say how far it is from the posterior (`distance`),
-and draws where the surrogate knows least of what may matter (`exploration`).
+and draws where the surrogate knows least of what may matter (`exploration`). With gradients there is no surrogate: the
+same steps climb the bound on the log density itself (`climbing`).
 """
 
 from mgvbp.auto.mixtures.rounds import Aim
-from mgvbp.auto.mixtures.search import LOOSE, MOST_PARAMETERS, Mixture, MixtureSearch
+from mgvbp.auto.mixtures.search import LOOSE, MOST_PARAMETERS, MOST_WITH_GRADIENTS, Mixture, MixtureSearch
 
-__all__ = ["LOOSE", "MOST_PARAMETERS", "Aim", "Mixture", "MixtureSearch"]
+__all__ = ["LOOSE", "MOST_PARAMETERS", "MOST_WITH_GRADIENTS", "Aim", "Mixture", "MixtureSearch"]

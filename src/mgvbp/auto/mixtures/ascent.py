@@ -19,6 +19,7 @@ begins where it was.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from mgvbp.families.mixture import GaussianMixture
 POINTS = 256
 """Points for each of up to four Gaussians; with 64 the KL on an ODE posterior is half as large again."""
 FEWEST_POINTS = 128
-"""Points for each Gaussian where there are many."""
+"""Points for each Gaussian where there are many; with 64 more than four are seldom better on eight parameters."""
 STEPS = 20
 """Most steps; four times as many lower the KL by a tenth."""
 LEAST_RISE = 1e-3
@@ -51,42 +52,80 @@ PSEUDO = 0.1
 """Draws per parameter that count as having the covariance of all draws, so that no Gaussian collapses."""
 
 
-def ascended(
-    mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator, steps: int = STEPS
-) -> GaussianMixture:
+class Position(NamedTuple):
+    """Where the steps have come to: a mixture, and what it misses at the points of its Gaussians."""
+
+    mixture: GaussianMixture
+    z: Array
+    """The points of every Gaussian, in its own frame, (S, d)."""
+    missed: Array
+    """``f − log q`` at the points, (K, S)."""
+    slopes: Array
+    """Its whitened gradient v, (K, S, d)."""
+    beta: float = 0.5
+    gained: float = math.inf
+    """Nats that the last step gained."""
+    steps: int = 0
+
+    @classmethod
+    def begun(cls, mixture: GaussianMixture, z: Array, f: Array, gradient: Array) -> Position:
+        """At a mixture, given the log density (KS,) and its gradient (KS, d) at its `points`."""
+        K, S, d = mixture.components, len(z), mixture.dim
+        log_q, grad_q = mixture.with_gradient(points(mixture, z))
+        slopes = (gradient - grad_q).reshape(K, S, d)
+        whitened = [np.linalg.solve(L, s.T).T for L, s in zip(mixture.factors, slopes, strict=True)]
+        return cls(mixture, z, (f - log_q).reshape(K, S), np.stack(whitened))
+
+    @property
+    def bound(self) -> float:
+        """The lower bound on the points."""
+        return float(self.mixture.weights @ self.missed.mean(axis=1))
+
+    def over(self, rise: float) -> bool:
+        """Whether no step gains ``rise`` nats any more."""
+        return self.beta < SMALLEST_STEP or self.gained < rise or self.steps >= STEPS
+
+    def proposed(self) -> GaussianMixture:
+        """The mixture after a step."""
+        return _step(self.mixture, self.missed, self.slopes, _solver(self.z), self.beta)
+
+    def shorter(self) -> Position:
+        """The same place, with half the step."""
+        return self._replace(beta=0.5 * self.beta)
+
+    def told(self, there: GaussianMixture, f: Array, gradient: Array) -> Position:
+        """Take the step, if the log density at its points says that the bound rises; else halve it."""
+        ahead = Position.begun(there, self.z, f, gradient)
+        gained = ahead.bound - self.bound
+        if not gained > 0.0:
+            return self.shorter()
+        return ahead._replace(beta=min(1.0, 1.5 * self.beta), gained=gained, steps=self.steps + 1)
+
+
+def points(mixture: GaussianMixture, z: Array) -> Array:
+    """The points z (S, d) of each Gaussian one after the other, (KS, d)."""
+    return np.concatenate([mixture.placed(k, z) for k in range(mixture.components)])
+
+
+def paired(rng: np.random.Generator, count: int, dim: int) -> Array:
+    """About ``count`` standard normal points, Sobol's with their mirror images, (S, d)."""
+    half = sobol(rng, -(-count // 2), dim)
+    return np.concatenate([half, -half])
+
+
+def ascended(mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator) -> GaussianMixture:
     """The mixture after natural-gradient steps on its bound under the surrogate."""
-    d, K = mixture.dim, mixture.components
-    half = sobol(rng, (POINTS if K <= 4 else FEWEST_POINTS) // 2, d)
-    z = np.concatenate([half, -half])
-    solver = np.linalg.pinv(np.column_stack([np.ones(len(z)), z]))
-    h, v = _missed(mixture, surrogate, z)
-    bound, beta = mixture.weights @ h.mean(axis=1), 0.5
-    for _ in range(steps):
-        while True:
-            there = _step(mixture, h, v, solver, beta)
-            ahead = _missed(there, surrogate, z)
-            higher = there.weights @ ahead[0].mean(axis=1)
-            if higher > bound:
-                break
-            beta *= 0.5
-            if beta < SMALLEST_STEP:
-                return mixture
-        gained, mixture, (h, v), bound = higher - bound, there, ahead, higher
-        beta = min(1.0, 1.5 * beta)
-        if gained < LEAST_RISE:
-            break
-    return mixture
+    z = paired(rng, POINTS if mixture.components <= 4 else FEWEST_POINTS, mixture.dim)
+    here = Position.begun(mixture, z, *surrogate.with_gradient(points(mixture, z)))
+    while not here.over(LEAST_RISE):
+        there = here.proposed()
+        here = here.told(there, *surrogate.with_gradient(points(there, z)))
+    return here.mixture
 
 
-def _missed(mixture: GaussianMixture, surrogate: Surrogate, z: Array) -> tuple[Array, Array]:
-    """``f − log q`` (K, S) and its whitened gradient (K, S, d) at the points of each Gaussian."""
-    K, d = mixture.components, mixture.dim
-    x = np.concatenate([mixture.placed(k, z) for k in range(K)])
-    f, grad_f = surrogate.with_gradient(x)
-    log_q, grad_q = mixture.with_gradient(x)
-    slopes = (grad_f - grad_q).reshape(K, len(z), d)
-    whitened = np.stack([np.linalg.solve(L, s.T).T for L, s in zip(mixture.factors, slopes, strict=True)])
-    return (f - log_q).reshape(K, len(z)), whitened
+def _solver(z: Array) -> Array:
+    """The matrix that gives the coefficients of least squares on 1 and z, (1 + d, S)."""
+    return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(z)), z])))
 
 
 def _step(mixture: GaussianMixture, h: Array, v: Array, solver: Array, beta: float) -> GaussianMixture:
@@ -111,35 +150,42 @@ def split(
     mixture: GaussianMixture, surrogate: Surrogate, most: int, rng: np.random.Generator
 ) -> GaussianMixture:
     """The mixture with its Gaussians in two halves each, or, if that is more than ``most``, those that bend most."""
-    directions, bends = _bends(mixture, surrogate, rng)
-    halved = np.zeros(mixture.components, dtype=bool)
-    halved[np.argsort(-mixture.weights * bends, kind="stable")[: most - mixture.components]] = True
+    coefficients = mixture.dim * (mixture.dim + 1) // 2 + 1
+    z = paired(rng, min(MOST_BENDS, 4 * coefficients), mixture.dim)
+    return halved(Position.begun(mixture, z, *surrogate.with_gradient(points(mixture, z))), most)
+
+
+def halved(here: Position, most: int) -> GaussianMixture:
+    """The mixture with its Gaussians in two halves each, as `split` has it."""
+    mixture = here.mixture
+    directions, bends = _bends(here)
+    both = np.zeros(mixture.components, dtype=bool)
+    both[np.argsort(-mixture.weights * bends, kind="stable")[: most - mixture.components]] = True
     narrower = 1.0 / (1.0 - APART**2) - 1.0
     weights, means, factors = [], [], []
     for k, (L, u) in enumerate(zip(mixture.factors, directions, strict=True)):
-        ends = np.outer([APART, -APART], u) if halved[k] else np.zeros((1, mixture.dim))
+        ends = np.outer([APART, -APART], u) if both[k] else np.zeros((1, mixture.dim))
         weights += [mixture.weights[k] / len(ends)] * len(ends)
         means.append(mixture.placed(k, ends))
-        thin = np.eye(mixture.dim) + narrower * np.outer(u, u) * halved[k]
+        thin = np.eye(mixture.dim) + narrower * np.outer(u, u) * both[k]
         factors += [L @ np.linalg.cholesky(thin)] * len(ends)
     return GaussianMixture(np.array(weights), np.concatenate(means), np.stack(factors))
 
 
-def _bends(mixture: GaussianMixture, surrogate: Surrogate, rng: np.random.Generator) -> tuple[Array, Array]:
+def _bends(here: Position) -> tuple[Array, Array]:
     """The direction of each Gaussian's frame in which the density bends most (K, d), and how much (K,)."""
-    d = mixture.dim
+    K, d = here.mixture.components, here.mixture.dim
     i, j = np.triu_indices(d)
-    count = min(MOST_BENDS, 4 * (len(i) + 1))
-    half = sobol(rng, -(-count // 2), d)
-    _, v = _missed(mixture, surrogate, np.concatenate([half, -half]))
-    even = 0.5 * (v[:, : len(half)] + v[:, len(half) :])
+    half = here.z[: len(here.z) // 2]  # the others are their mirror images
+    even = 0.5 * (here.slopes[:, : len(half)] + here.slopes[:, len(half) :])
     solver = np.linalg.pinv(np.column_stack([np.ones(len(half)), half[:, i] * half[:, j]]))
-    directions, bends = np.empty((mixture.components, d)), np.empty(mixture.components)
-    for k in range(mixture.components):
+    directions, bends = np.empty((K, d)), np.empty(K)
+    for k in range(K):
         T = np.empty((d, d, d))
         T[i, j] = T[j, i] = (solver @ even[k])[1:] * np.where(i == j, 2.0, 1.0)[:, None]
         T = (T + T.transpose(0, 2, 1) + T.transpose(2, 1, 0)) / 3.0
-        squares, U = np.linalg.eigh(np.einsum("ijk,ljk->il", T, T))
+        slices = T.reshape(d, d * d)
+        squares, U = np.linalg.eigh(slices @ slices.T)
         directions[k], bends[k] = U[:, -1], math.sqrt(max(squares[-1], 0.0))
     return directions, bends
 

@@ -3,7 +3,8 @@ r"""How far a mixture is from the posterior: few true values, with the surrogate
 With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`. The surrogate's weights ŵ are free, so
 that both expectations under ŵ are known from thousands of draws, and the true values are needed only for the
 differences :math:`E_q[\log w - \log \hat w]` and :math:`E_q[w - \hat w]`, which are small where the surrogate is good.
-Where these cannot be computed, the plain averages of the true weights are used.
+Where these cannot be computed, the plain averages of the true weights are used. Without a surrogate there are more
+true values, and these alone tell the distance (`weighed`).
 """
 
 from __future__ import annotations
@@ -100,3 +101,41 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
     return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
+
+
+def measuring(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:
+    """``n`` draws to measure a mixture without a surrogate, (n, d): the second half are its own.
+
+    Draws of q seldom reach mass that q misses, which lies beyond its outer and lighter Gaussians. So the first half are
+    `candidates` around all of its Gaussians with equal weights.
+    """
+    return np.concatenate([candidates(_even(mixture), n // 2, rng), mixture.sample(n - n // 2, rng)])
+
+
+def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
+    """The distance by importance weights alone, given the true log density (n,) at the draws of `measuring` (n, d).
+
+    All of them tell the evidence, and the mixture's own the bound. By the same draws the mass of q, which is 1, is
+    estimated too; the ratio of both has less noise than either. The largest share of a draw in the evidence counts as
+    error: there may be more where it came from.
+    """
+    own = slice(len(x) // 2, None)
+    log_q = mixture.log_density_at(x)
+    log_p = np.logaddexp(log_q, log_proposal(_even(mixture), x)) - math.log(2.0)
+    gains = (values - log_q)[own]
+    if not np.isfinite(gains).all():
+        return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
+    bound, bound_se = float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains))
+    log_w, log_u = values - log_p, log_q - log_p
+    log_evidence = float(logsumexp(log_w) - logsumexp(log_u))
+    shares = np.exp(log_w - logsumexp(log_w))
+    parts = shares - np.exp(log_u - logsumexp(log_u))
+    evidence_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
+    parts[own] -= (gains - bound) / len(gains)
+    kl_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
+    return Distance(max(log_evidence - bound, 0.0), kl_se, bound, bound_se, log_evidence, evidence_se)
+
+
+def _even(mixture: GaussianMixture) -> GaussianMixture:
+    """The mixture with equal weights."""
+    return GaussianMixture(np.ones(mixture.components), mixture.means, mixture.factors)

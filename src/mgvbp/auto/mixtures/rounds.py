@@ -111,13 +111,24 @@ class Rounds:
             frame=frame,
             anchor=to_frame(frame, together),
             x=frame.family.to_frame(frame.factor, theta - frame.mean),
-            values=values - _log_volume(frame),
+            values=values - log_volume(frame),
             numbers=usual(frame.dim),
             axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
             tried=(),
             most=spent + extra if state.most is None else state.most,
             batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
         )
+
+    def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
+        """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
+        question, frame = state.question, state.frame
+        assert question is not None
+        assert question.known is not None
+        assert frame is not None
+        values = log_density - log_volume(frame)
+        n = len(question.known.log_weights)
+        log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
+        return measured_by(state, values, measured(question.known, log_weights))
 
     def suffices(self, tried: Tried) -> bool:
         """Whether one Gaussian is near enough."""
@@ -256,28 +267,22 @@ def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Genera
     return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
 
 
-def answered(state: MixtureState, log_density: Array) -> MixtureState:
-    """Take the values of the draws that were asked for, and measure the mixture by those that are its own."""
-    question, frame = state.question, state.frame
-    assert question is not None
-    assert frame is not None
+def measured_by(state: MixtureState, values: Array, distance: Distance) -> MixtureState:
+    """The state with the values (n,) of the draws that were asked for, and the distance that they gave."""
+    assert state.question is not None
     assert state.x is not None
     assert state.values is not None
-    values = log_density - _log_volume(frame)
-    n = len(question.known.log_weights)
-    log_weights = values[:n] - question.mixture.log_density_at(question.x[:n])
-    distance = measured(question.known, log_weights)
     return replace(
         state,
         question=None,
-        x=np.concatenate([state.x, question.x]),
+        x=np.concatenate([state.x, state.question.x]),
         values=np.concatenate([state.values, values]),
-        tried=(*state.tried, Tried(question.mixture, distance)),
+        tried=(*state.tried, Tried(state.question.mixture, distance)),
         spent=state.spent + len(values),
     )
 
 
-def _log_volume(frame: Gaussian) -> float:
+def log_volume(frame: Gaussian) -> float:
     """Log density of θ less that of its place in the frame."""
     return float(np.log(frame.family.diagonal(frame.factor)).sum())
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto.mixtures.rounds import Aim, Rounds, answered
+from mgvbp.auto.mixtures.climbing import Climbing
+from mgvbp.auto.mixtures.rounds import Aim, Rounds
 from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame
 from mgvbp.auto.search import Search
 from mgvbp.auto.state import SearchState
@@ -22,7 +23,9 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import Info
 
 MOST_PARAMETERS = 40
-"""Most parameters for which a mixture is tried: beyond that a surrogate takes more draws than it can hold."""
+"""Most parameters for which a mixture is tried by values: beyond that a surrogate takes more draws than it can hold."""
+MOST_WITH_GRADIENTS = 100
+"""Most parameters with gradients: beyond that a step takes 7,000 evaluations, and weights do not tell the distance."""
 LOOSE = 0.2
 """Tolerance of the Gaussian that a mixture starts from, in nats: it is a frame, not a result."""
 FAR = 1.0
@@ -81,9 +84,17 @@ class MixtureSearch:
     """
 
     def __init__(self, gaussian: Search, aim: Aim, max_evaluations: int | None = None) -> None:
-        self._search, self._rounds = gaussian, Rounds(aim)
+        self._search, self._by_values, self._climbing = gaussian, Rounds(aim), Climbing(aim)
         self.rules = gaussian.rules
         self.state = MixtureState(gaussian.state.states[0].key, gaussian.state, max_evaluations)
+
+    def _rounds_of(self, state: MixtureState) -> Rounds:
+        """The rounds that a state goes on with."""
+        return self._climbing if self.rules.needs_gradients and state.climbs else self._by_values
+
+    @property
+    def _rounds(self) -> Rounds:
+        return self._rounds_of(self.state)
 
     @property
     def gaussian(self) -> Gaussian:
@@ -161,9 +172,11 @@ class MixtureSearch:
         if self.state.question is None:
             return self._told_gaussian(theta, values, gradients)
         with np.errstate(over="ignore", invalid="ignore"):
-            log_density = self.rules._evaluated(theta, values, gradients)[0]
+            log_density, *slopes = self.rules._evaluated(theta, values, gradients)
         finite = np.isfinite(log_density)
-        self.state = self._rounds.decided(answered(self.state, np.where(finite, log_density, -np.inf)))
+        log_density = np.where(finite, log_density, -np.inf)
+        answered = self._rounds.answered(self.state, log_density, slopes[0] if slopes else None)
+        self.state = self._rounds_of(answered).decided(answered)
         best = self.best
         return Info(
             lower_bound=best.lower_bound,
@@ -200,7 +213,8 @@ class MixtureSearch:
             noisy = inner.best.archive.noise > 0.0 and ending.outcome in GOES_ON
             state = replace(state, ending=Ending.of(Outcome.NOISY) if noisy else ending)
         elif ending is not None or (self._rounds.aim.or_gaussian and _far(inner)):
-            state = self._rounds.decided(self._rounds.framed(state))
+            framed = self._rounds.framed(state)
+            state = self._rounds_of(framed).decided(framed)
         self.state = state
         return info
 

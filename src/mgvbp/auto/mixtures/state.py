@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import SearchState
@@ -40,12 +41,12 @@ class Tried(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Draws that were asked for, in the frame: first those of ``mixture``, then those that inform."""
+    """Draws that were asked for, in the frame: first those that measure the ``mixture``, then those that inform."""
 
     mixture: GaussianMixture
     x: Array
-    known: Expected
-    """What the surrogate says about the draws of the mixture."""
+    known: Expected | None
+    """What the surrogate says about the draws that measure the mixture; None by gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,12 @@ class MixtureState:
     """The mixtures of all rounds."""
     batch: int = 0
     """Draws of each kind in a round."""
+    climbs: bool = True
+    """Whether gradients, if there are some, serve to climb the bound; not where the density is zero."""
+    z: Array | None = None
+    """The points of a climb, (S, d)."""
+    here: Position | None = None
+    """Where the climb has come to."""
     verified: bool = False
     """Whether the last question is about draws of the best mixture alone, after it was chosen."""
     spent: int = 0

@@ -1,0 +1,171 @@
+"""The rounds where there are gradients: the bound of the mixture is climbed on the log density itself.
+
+No surrogate is needed. The steps are those of `ascent`, at a few fixed points of each Gaussian, whose values and
+gradients are asked for. A climb that has come to its end is measured by fresh draws; then every Gaussian is split and
+the next climb begins, on fresh points. A step with K Gaussians takes K S evaluations, and its own time is negligible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mgvbp.auto.mixtures.ascent import Position, halved, paired, points
+from mgvbp.auto.mixtures.distance import measuring, weighed
+from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, Rounds, log_volume, measured_by
+from mgvbp.auto.mixtures.state import MixtureState, Question
+from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.families.mixture import GaussianMixture
+from mgvbp.methods.optimizer import STREAM
+
+POINTS_PER_PARAMETER = 4
+"""Points for each of the d + 2 coefficients of a Gaussian; with half as many a climb with eight Gaussians fits the
+points and not the density (KL 1.2 instead of 0.1 on a funnel with ten parameters) ..."""
+FEWEST_POINTS = 64
+"""... and at least so many for each Gaussian."""
+RISE = 0.005
+"""A climb ends when a step gains fewer nats. At a fifth it takes twice the evaluations for a fifth less KL."""
+MEASURING = 512
+"""Draws that measure a mixture."""
+MOST_MEASURING = 4096
+"""Most draws that measure the result."""
+MOST_GRADIENTS = 2000
+"""The rounds make at most this many times d + 10 evaluations."""
+SHORTEST = 5
+"""Steps that there must be evaluations for, or else a climb is not begun."""
+OVERFITTED = 0.25
+"""A climb whose bound on its points is too high by this share of the distance has too few: the next one takes twice
+as many."""
+
+
+class Climbing(Rounds):
+    """The decisions of the rounds by gradients."""
+
+    def framed(self, state: MixtureState, alone: bool = False) -> MixtureState:
+        """Begin the rounds, with more evaluations than those by values."""
+        framed = super().framed(state, alone)
+        assert framed.anchor is not None
+        count, d = framed.anchor.components, framed.anchor.dim
+        if state.most is None:
+            framed = replace(framed, most=state.spent + MOST_GRADIENTS * (d + 10))
+        first = 2 * MEASURING + 2 * SHORTEST * (2 * FEWEST_COMPONENTS - 1) * _fewest_points(d)
+        if (
+            count > self._most_components or framed.room < first
+        ):  # then a surrogate makes more of what is left
+            return replace(super().framed(state, alone), climbs=False)
+        return replace(framed, z=None, here=None)
+
+    def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
+        """Take the values and gradients that were asked for."""
+        question, frame = state.question, state.frame
+        assert question is not None
+        assert frame is not None
+        assert gradients is not None
+        values, z = log_density - log_volume(frame), state.z
+        if z is None:
+            distance = weighed(question.mixture, question.x, values)
+            error = (
+                math.hypot(distance.kl_se, self._still_rising(state)) if state.verified else distance.kl_se
+            )
+            return measured_by(state, values, distance._replace(kl_se=error))
+        slopes = frame.family.solve(frame.factor, gradients)
+        state = replace(state, question=None, spent=state.spent + len(values))
+        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+            if state.here is None:
+                return replace(state, climbs=False, z=None)
+            return replace(state, here=state.here.shorter())
+        if state.here is None:
+            return replace(state, here=Position.begun(question.mixture, z, values, slopes))
+        return replace(state, here=state.here.told(question.mixture, values, slopes))
+
+    def decided(self, state: MixtureState) -> MixtureState:
+        """Go on climbing, measure, or end the search."""
+        here = state.here
+        if state.z is None or here is None:
+            return super().decided(state)
+        mixture = here.mixture
+        step = mixture.components * len(here.z)
+        if not here.over(RISE) and state.room >= step + MEASURING:
+            return _asking(state, here.proposed())
+        few = min(FEWEST_COMPONENTS, self._most_components)
+        if mixture.components < few and state.room >= 2 * SHORTEST * step + MEASURING:
+            return self._next(state)
+        return self._measuring(replace(state, z=None), mixture, MEASURING)
+
+    def _next(self, state: MixtureState) -> MixtureState:
+        """Measure the Gaussian, or climb with twice as many Gaussians as before."""
+        assert state.anchor is not None
+        if not state.tried:
+            return self._measuring(state, state.anchor, min(MEASURING, int(state.room)))
+        here, d = state.here, state.anchor.dim
+        rng = np.random.default_rng(
+            (*state.key, len(state.tried), 0 if here is None else here.mixture.components, STREAM)
+        )
+        count, start = _fewest_points(d), state.anchor
+        if here is not None:
+            size = min(2 * here.mixture.components, self._most_components)
+            count, start = len(here.z) * (2 if self._overfitted(state, here) else 1), halved(here, size)
+        return _asking(replace(state, z=paired(rng, count, d), here=None), start)
+
+    def _still_rising(self, state: MixtureState) -> float:
+        """Nats that the last doubling gained, if it was the last because there are no more Gaussians.
+
+        Another would gain about half of that, the next a quarter, and so on: as much is still missing, and draws of the
+        mixture need not have met it, as in the neck of a funnel. So it counts as an error.
+        """
+        tried = state.tried
+        if len(tried) <= 2 or tried[-1].mixture.components < self._most_components:
+            return 0.0
+        return max(tried[-1].distance.lower_bound - tried[-2].distance.lower_bound, 0.0)
+
+    def _overfitted(self, state: MixtureState, here: Position) -> bool:
+        """Whether the last climb has fitted its points rather than the density."""
+        last = state.tried[-1]
+        if last.mixture is not here.mixture:
+            return False
+        excess = here.bound - last.distance.lower_bound - 2.0 * last.distance.lower_bound_se
+        return excess > OVERFITTED * max(last.distance.kl, self.aim.kl_tol)
+
+    def _measuring(self, state: MixtureState, mixture: GaussianMixture, count: int) -> MixtureState:
+        rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
+        return replace(state, question=Question(mixture, measuring(mixture, count, rng), None))
+
+    def _ended(self, state: MixtureState) -> Ending | None:
+        if state.best is None:
+            enough = state.room >= MEASURING
+            return None if enough else Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
+        best, first = state.best, len(state.tried) == 1
+        if first and self.suffices(best) and state.starts.ending is not None:
+            return state.starts.ending
+        components = 1 if state.here is None else 2 * state.here.mixture.components
+        count = _fewest_points(best.mixture.dim) if state.here is None else len(state.here.z)
+        full = state.here is not None and state.here.mixture.components >= self._most_components
+        short = state.room < SHORTEST * components * count + 2 * MEASURING
+        near = not first and best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol
+        bounds = [tried.distance.lower_bound for tried in state.tried]
+        stuck = len(bounds) > 2 and bounds[-1] < bounds[-2] + 0.1 * max(best.distance.kl, self.aim.kl_tol)
+        fixed = self.aim.components is not None
+        ends = full or short or ((near or stuck) and not fixed)
+        return self._judged(best.distance) if ends else None
+
+    def _verified(self, state: MixtureState) -> MixtureState:
+        """Ask for draws of the best mixture, so many that its distance is sure."""
+        assert state.best is not None
+        distance = state.best.distance
+        goal = max(0.2 * self.aim.kl_tol, 0.1 * distance.kl)
+        wanted = MEASURING * (distance.kl_se / goal) ** 2 if np.isfinite(distance.kl_se) else MEASURING
+        count = int(min(np.clip(wanted, MEASURING, MOST_MEASURING), state.room))
+        return replace(self._measuring(state, state.best.mixture, count), verified=True)
+
+
+def _fewest_points(dim: int) -> int:
+    return max(FEWEST_POINTS, POINTS_PER_PARAMETER * (dim + 2))
+
+
+def _asking(state: MixtureState, mixture: GaussianMixture) -> MixtureState:
+    """Ask for the values and gradients at the points of a mixture."""
+    assert state.z is not None
+    return replace(state, question=Question(mixture, points(mixture, state.z), None))
