@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import constants
 from mgvbp.auto.rules import Rules
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.structured import ByStructure, StructuredState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import DivergenceError
