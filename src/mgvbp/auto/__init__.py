@@ -4,12 +4,12 @@ This package may import `surfaces` and `methods`. It never calls the user's func
 come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
 all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
 fit a surface to and in how they approach the posterior from far away (`evolution` and `ascent`). `many` is the search
-by gradients for more than a hundred parameters. `climb` finds a start where the density has no useful mode. `search`
+by gradients for more than a hundred parameters, `structured` the one for sparse and other structured precisions. `climb` finds a start where the density has no useful mode. `search`
 runs one start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures.
 """
 
 from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS
-from mgvbp.auto.method import Auto, affordable, uses_gradient
+from mgvbp.auto.method import NEEDS_GRADIENTS, Auto, affordable, uses_gradient
 from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, Aim, Mixture, MixtureSearch
 from mgvbp.auto.search import Search, Starts
 
@@ -17,6 +17,7 @@ __all__ = [
     "LOOSE",
     "MOST_BY_GRADIENTS",
     "MOST_PARAMETERS",
+    "NEEDS_GRADIENTS",
     "Aim",
     "Auto",
     "Mixture",

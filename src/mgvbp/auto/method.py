@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +32,7 @@ NEEDS_GRADIENTS = (
 def affordable(family: Family, problem: Problem) -> bool:
     """Whether `Auto` can fit its surfaces for this family."""
     if isinstance(family, Structured):
-        return True
+        return uses_gradient(problem)
     if uses_gradient(problem):
         return family.dim <= constants.MOST_PARAMETERS or isinstance(family, Diagonal)
     return family.num_monomials <= constants.MOST_COEFFICIENTS
@@ -135,7 +136,7 @@ class Auto:
         if max_evaluations is not None:
             budget = positive_integer(max_evaluations, "max_evaluations", least=2)
         single = len(means) == 1
-        states = [
+        states: list[Any] = [
             rules.start(
                 first if mean is first.mean else Gaussian.from_factor(mean, factor, family),
                 key if single else (*key, k),

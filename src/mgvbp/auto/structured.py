@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from mgvbp.auto.state import Phase
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError, NotPositiveDefiniteError
-from mgvbp.families import Diagonal, Family, SparsePrecision
+from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info
 from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
@@ -57,6 +57,8 @@ MISSED = 4.0
 """What a regression leaves has a part in the gradient if it is this many times the standard error."""
 MOST_RADIUS = 100.0
 """Largest trust radius, in nats per parameter."""
+SIGNIFICANT = 4.0
+"""A step tells how the gradient changes if the gradient was this many times its noise."""
 REMEMBERED = 6
 """Steps that Anderson's acceleration combines."""
 UNCLEAR, FEW_FAILURES, MOST_FAILURES = 10.0, 3, 12
@@ -157,14 +159,15 @@ class StructuredState:
 class ByStructure:
     """Decisions of a search for a `SparsePrecision`, or a `Diagonal` of many parameters."""
 
-    needs_gradients = True
+    needs_gradients: ClassVar[bool] = True
 
     def __init__(
         self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
     ) -> None:
         self.shown, self.prior, self.tol, self.dim = family, prior, tol, family.dim
-        nothing = (np.empty(0, np.intp), np.empty(0, np.intp))
-        self.family = family if isinstance(family, SparsePrecision) else _bare(family, nothing)
+        # without any pair the arrays of a sparse family are those of the diagonal one
+        bare = SparsePrecision.banded(self.dim, 0)
+        self.family = family if isinstance(family, SparsePrecision) else bare
         self.pairs = max(FEWEST, PER_NEIGHBOUR * self.family.hubs[1])
         self.pairs += -self.pairs % BATCHES
         self.least = 2 * self.pairs
@@ -176,7 +179,9 @@ class ByStructure:
     ) -> StructuredState:
         """Begin at ``q``."""
         if noise:
-            raise InvalidInputError("noise= goes with the full, diagonal and block families of few parameters")
+            raise InvalidInputError(
+                "noise= goes with the full, diagonal and block families of few parameters"
+            )
         first = self._gaussian(q.mean, q.factor)
         return StructuredState(
             key, first, first, first, Phase.SURVEY, self.pairs, max_evaluations,
@@ -186,9 +191,7 @@ class ByStructure:
     def extended(self, state: StructuredState, max_evaluations: int) -> StructuredState:
         """Set another limit, and resume the search if the old limit had ended it."""
         exhausted = state.ending is not None and state.ending.outcome is Outcome.MAX_EVALUATIONS
-        return replace(
-            state, max_evaluations=max_evaluations, ending=None if exhausted else state.ending
-        )
+        return replace(state, max_evaluations=max_evaluations, ending=None if exhausted else state.ending)
 
     def _gaussian(self, mean: Array, factor: Array) -> Gaussian:
         return Gaussian.from_factor(mean, factor, self.shown)
@@ -207,16 +210,11 @@ class ByStructure:
         self, state: StructuredState, theta: Array, values: ArrayLike, gradients: ArrayLike | None
     ) -> tuple[StructuredState, Info]:
         """Take the values and gradients at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
-        if gradients is None:
-            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
         with np.errstate(over="ignore", invalid="ignore"):
-            f = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
-            slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
+            f, slopes = self._evaluated(theta, values, gradients)
         finite = np.isfinite(f) & np.isfinite(slopes).all(axis=1)
         dropped = len(f) - int(np.count_nonzero(finite))
-        told = replace(
-            state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta)
-        )
+        told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
         decided = self._limited(self._failed(told) if dropped else self._weighed(told, theta, f, slopes))
         return decided, Info(
             lower_bound=decided.lower_bound,
@@ -229,6 +227,13 @@ class ByStructure:
             num_draws=len(theta),
             phase=state.phase.value,
         )
+
+    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:
+        if gradients is None:
+            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
+        density = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
+        slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
+        return density, slopes
 
     def _limited(self, state: StructuredState) -> StructuredState:
         if state.ending is None and state.n_evaluations + 2 * state.pairs > state.max_evaluations:
@@ -280,9 +285,7 @@ class ByStructure:
 
     def _whitened(self, q: Gaussian, mean: Array, factor: Array) -> Array:
         """A change of the mean and the factor in whitened coordinates, (d + nnz,)."""
-        return np.concatenate(
-            [self.family.to_frame(q.factor, mean), self.family.whitened(q.factor, factor)]
-        )
+        return np.concatenate([self.family.to_frame(q.factor, mean), self.family.whitened(q.factor, factor)])
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -308,8 +311,11 @@ class ByStructure:
             if astray or lost > LOSS * gain.std(ddof=1) / math.sqrt(m):
                 return self._taken_back(state)
         full = self._step(now, self.family.entries(now.gaussian.factor), 1.0)
-        if here is not None and state.phase is Phase.LEAP and full and state.full:
-            state = replace(state, secants=(*state.secants, _secant(here, state.full, now, full))[-REMEMBERED:])
+        clear = here is not None and here.gap + here.noise > SIGNIFICANT * here.noise
+        if here is not None and clear and state.phase is Phase.LEAP and full and state.full:
+            state = replace(
+                state, secants=(*state.secants, _secant(here, state.full, now, full))[-REMEMBERED:]
+            )
             if state.accelerated:
                 state = replace(state, reach=min(2.0 * state.reach, MOST_STRETCH))
         bound, error = float(now.h.mean()), float(now.h.std(ddof=1)) / math.sqrt(m)
@@ -349,11 +355,16 @@ class ByStructure:
         if shown < self.tol and not sure and state.pairs < self.most_pairs:
             return replace(state, stage=state.stage + 1, pairs=self._rounded(2.0 * state.pairs))
         if shown < self.tol and sure:
-            found = f"{now.gap:.2g} nats (se {now.gap_se:.2g}) from the gradients of {2 * state.pairs:,} draws"
+            found = (
+                f"{now.gap:.2g} nats (se {now.gap_se:.2g}) from the gradients of {2 * state.pairs:,} draws"
+            )
             checks = (Check("fresh draws", True, found),)
             ending = Ending.of(Outcome.CERTIFIED, tol=self.tol)
             return replace(state, gap=shown, checks=checks, ending=ending)
-        return self._leapt(state, Phase.LEAP)
+        if state.pairs >= self.most_pairs:
+            return replace(state, ending=Ending.of(Outcome.TOO_NOISY, draws=f"{2 * state.pairs:,}"))
+        more = self._leapt(state, Phase.REFINE)
+        return replace(more, stage=state.stage + 1, pairs=self._rounded(2.0 * state.pairs))
 
     def _taken_back(self, state: StructuredState) -> StructuredState:
         """Return to the last Gaussian, and take a shorter step from there."""
@@ -433,15 +444,7 @@ class ByStructure:
         return 0.5 * (trace - self.dim + float(move @ move)) + volume <= radius
 
 
-def _bare(family: Family, nothing: tuple[Array, Array]) -> SparsePrecision:
-    """The sparse family without any pair, whose arrays are those of `Diagonal`."""
-    assert isinstance(family, Diagonal)
-    return SparsePrecision.from_edges(family.dim, nothing)  # type: ignore[arg-type]
-
-
-def _secant(
-    before: Sums, full_before: tuple[Array, Array], now: Sums, full: tuple[Array, Array]
-) -> Secant:
+def _secant(before: Sums, full_before: tuple[Array, Array], now: Sums, full: tuple[Array, Array]) -> Secant:
     """What the move from one Gaussian to the next shows; ``full`` are the ends of whole steps from each."""
     old, new = before.gaussian, now.gaussian
     mean_fall = (full_before[0] - old.mean) - (full[0] - new.mean)

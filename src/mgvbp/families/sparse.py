@@ -159,7 +159,9 @@ class SparsePrecision(Structured):
         if self._local is None:
             return self
         if labels is None:
-            raise InvalidInputError("SparsePrecision.local(...) needs parameters with names: fit a mgvbp.Model")
+            raise InvalidInputError(
+                "SparsePrecision.local(...) needs parameters with names: fit a mgvbp.Model"
+            )
         names, order = self._local
         group = patterns.groups_by_name(labels, names)
         return self.from_edges(len(labels), patterns.grouped(group, order))
@@ -207,7 +209,8 @@ class SparsePrecision(Structured):
         a, b = (self.place[end] for end in self.edges)
         rows, columns = patterns.sorted_edges(self.dim, a, b)
         ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=self.dim))])
-        return self._kernels.closure(ptr.astype(np.intp), rows)
+        found: tuple[Indices, Indices] = self._kernels.closure(ptr.astype(np.intp), rows)
+        return found
 
     @cached_property
     def _columns(self) -> Indices:
@@ -257,7 +260,9 @@ class SparsePrecision(Structured):
 
     # --- vectors ----------------------------------------------------------------------------------
 
-    def _applied(self, kernel: str, L: Array, v: Array, *, scatter: bool = True, gather: bool = True) -> Array:
+    def _applied(
+        self, kernel: str, L: Array, v: Array, *, scatter: bool = True, gather: bool = True
+    ) -> Array:
         rows = np.atleast_2d(v)
         X = np.ascontiguousarray((rows[:, self.order] if gather else rows).T)
         getattr(self._kernels, kernel)(*self._pattern, L, X)
@@ -424,5 +429,3 @@ class SparsePrecision(Structured):
         if self._local is not None:
             return f"SparsePrecision.local({', '.join(map(repr, self._local[0]))})"
         return f"SparsePrecision({self.dim} parameters, {len(self.edges[0]):,} pairs)"
-
-

@@ -1,12 +1,13 @@
 r"""Families between diagonal and full, for many parameters: what they have instead of whitened matrices.
 
-The precision of such a family is known by few numbers, its *coordinates*: the entries of a sparse factor, or a diagonal
-and a few columns. A step within the family is not a step of the frame, :math:`L^{-1}\,dP\,L^{-\top}` has all d² entries.
+The precision of such a family is known by few numbers, its *coordinates*: the entries of a sparse factor. A step within the family is not one of the frame: :math:`L^{-1}\,dP\,L^{-\top}` has all d² entries.
 So these families have, in the place of matrices in the frame, the gradient of the bound by their coordinates, whitened
 by the Fisher information of these, and a retraction along a direction. By Stein's identity the gradient along
 :math:`dP` is
 
-.. math:: -\tfrac12 E[\,w^\top dP\,(\theta - \mu)], \qquad w = \Sigma\,(\nabla f(\theta) + P(\theta - \mu)) = L^{-\top} v ,
+.. math::
+    -\tfrac12 E[\,w^\top dP\,(\theta - \mu)], \qquad
+    w = \Sigma\,(\nabla f(\theta) + P(\theta - \mu)) = L^{-\top} v ,
 
 where v is the gradient of h in the frame: at the optimum of a Gaussian target it is zero at every draw.
 """
@@ -34,9 +35,10 @@ class Structured(Family):
             "estimator='gradient'"
         )
 
-    moment = cross_moment = retraction = exponential = from_pairs = _outside
-    precision_tangent = covariance_tangent = whiten = whitened_precision = _outside
-    cholesky_reversed = product = quotient = conjugate = conjugate_inverse = _outside
+    moment = cross_moment = retraction = exponential = from_pairs = _outside  # type: ignore[assignment]
+    precision_tangent = covariance_tangent = whiten = _outside  # type: ignore[assignment]
+    whitened_precision = cholesky_reversed = product = _outside  # type: ignore[assignment]
+    quotient = conjugate = conjugate_inverse = _outside  # type: ignore[assignment]
 
     @property
     def pairs(self) -> tuple[Indices, Indices]:
@@ -58,7 +60,7 @@ class Structured(Family):
         """Raise unless a (d, d) matrix is small enough to be made."""
         if self.dim > LARGEST_DENSE:
             raise InvalidInputError(
-                f"a ({self.dim}, {self.dim}) matrix is too large: std has the standard deviations, covariance_of(...) the "
-                "covariance of some entries, family.precision_matrix(factor) the precision"
+                f"a ({self.dim}, {self.dim}) matrix is too large: std has the standard deviations, and "
+                "covariance_of([...]) the covariance of some entries"
             )
         require_memory(3 * self.dim**2, f"a matrix of {self.dim:,} parameters", "std has the variances")

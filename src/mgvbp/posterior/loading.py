@@ -14,9 +14,10 @@ from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, count, read_archive
 from mgvbp.errors import FileFormatError
-from mgvbp.families import BlockDiagonal, Family, GaussianMixture, resolve_family
+from mgvbp.families import BlockDiagonal, Family, GaussianMixture, SparsePrecision, resolve_family
+from mgvbp.families.patterns import sorted_edges
 from mgvbp.posterior.failures import Failures
-from mgvbp.posterior.posterior import MIXTURE, Posterior
+from mgvbp.posterior.posterior import MIXTURE, PATTERN, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 
@@ -25,6 +26,7 @@ ARRAYS = (
     "factor",
     *(f"trace_{name}" for name in TRACE_DTYPES),
     *(f"mixture_{name}" for name in MIXTURE),
+    *(f"pattern_{name}" for name in PATTERN),
 )
 FAILURES = {field.name for field in fields(Failures)} - {"first_error"}
 MOST_COMPONENTS = 64
@@ -53,7 +55,7 @@ def load(path: str | PathLike[str]) -> Posterior:
     """
     header, arrays = read_archive(as_path(path), "posterior", ARRAYS, _size)
     try:
-        family = _family(header, len(arrays["mean"]))
+        family = _sparse(arrays) if header["family"] == "sparse" else _family(header, len(arrays["mean"]))
         mean = _checked(arrays["mean"], "float64", (positive_integer(family.dim, "dim"),))
         factor = np.asfortranarray(_checked(arrays["factor"], "float64", family.shape))
         if not (family.diagonal(factor) > 0.0).all():
@@ -98,6 +100,17 @@ def _family(header: dict[str, Any], dim: int) -> Family:
     return resolve_family(stored_blocks(blocks) if blocks else header["family"], dim)
 
 
+def _sparse(arrays: dict[str, Any]) -> SparsePrecision:
+    d, pairs = len(arrays["mean"]), len(arrays["pattern_rows"])
+    lengths = {"rows": pairs, "columns": pairs, "order": d}
+    i, j, order = (_checked(arrays[f"pattern_{name}"], "int64", (lengths[name],)) for name in PATTERN)
+    if not (
+        (j >= 0).all() and (i > j).all() and (i < d).all() and np.array_equal(np.sort(order), np.arange(d))
+    ):
+        raise FileFormatError("the pairs of its sparse precision are not those of the parameters")
+    return SparsePrecision.from_edges(d, sorted_edges(d, i, j), order.astype(np.intp))
+
+
 def stored_blocks(blocks: Any) -> BlockDiagonal:
     """The blocks that a header lists."""
     # BlockDiagonal takes numbers for sizes; a damaged file could name a size that fills the memory
@@ -109,6 +122,9 @@ def stored_blocks(blocks: Any) -> BlockDiagonal:
 def _size(header: dict[str, Any]) -> int:
     """The most bytes that the arrays of a posterior with this header can have."""
     labels = header["labels"]
+    if header["family"] == "sparse":
+        pairs, entries = (count(number, "numbers") for number in header["numbers"])
+        return 8 * (2 * len(labels) + 2 * pairs + entries) + LARGEST_TRACE
     family = _family(header, len(labels) if isinstance(labels, list) and labels else 1)
     d = family.dim
     return 8 * (d + math.prod(family.shape) + MOST_COMPONENTS * (1 + d + d * d)) + LARGEST_TRACE

@@ -13,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Family
+from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import LogDensity, kept
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
+PATTERN = ("rows", "columns", "order")
+"""The arrays of a sparse family in a file: its pairs, and the order of the rows of the factor."""
 
 
 class Posterior(Examined):
@@ -227,6 +229,9 @@ class Posterior(Examined):
         meta = {
             "family": self.family.name,
             "blocks": blocks and [block.tolist() for block in blocks],
+            "numbers": [len(self.family.edges[0]), self.factor.size]
+            if isinstance(self.family, SparsePrecision)
+            else None,
             "lower_bound": self.lower_bound,
             "lower_bound_se": self.lower_bound_se,
             "converged": self.converged,
@@ -243,6 +248,9 @@ class Posterior(Examined):
             "labels": self.labels,
         }
         arrays = {"mean": self.mean, "factor": self.factor, **trace}
+        if isinstance(self.family, SparsePrecision):
+            pattern = (*self.family.edges, self.family.order)
+            arrays |= {f"pattern_{name}": part for name, part in zip(PATTERN, pattern, strict=True)}
         if self.mixture is not None:
             arrays |= {f"mixture_{name}": getattr(self.mixture, name) for name in MIXTURE}
         write_archive(as_path(path), "posterior", meta, arrays)

@@ -26,12 +26,13 @@ from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.structured import Secant, StructuredState, Sums
 from mgvbp.auto.trial import Trial
 from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Family, Full
+from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
@@ -46,8 +47,8 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap, Line,
-    MixtureState, Moments, Place, Point, Question, SearchState, Snapshot, Starts, State, Surface, Standing, Trial,
-    Tried, Window,
+    MixtureState, Moments, Place, Point, Question, SearchState, Secant, Snapshot, Starts, State, StructuredState, Sums,
+    Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
@@ -90,6 +91,8 @@ class Encoder:
             return {"dict": {key: self(item, key) for key, item in value.items()}}
         if isinstance(value, Full | Diagonal):
             return {"family": value.name, "dim": value.dim}
+        if isinstance(value, SparsePrecision):
+            return {"sparse": [value.dim, self(value.edges), self(value.order)]}
         if isinstance(value, BlockDiagonal):
             return {"blocks": [block.tolist() for block in value.blocks]}
         if isinstance(value, Gaussian):  # a Posterior too, as a prior
@@ -158,6 +161,9 @@ class Decoder:
             return {key: self(item) for key, item in value["dict"].items()}
         if "family" in value:
             return {"full": Full, "diagonal": Diagonal}[value["family"]](value["dim"])
+        if "sparse" in value:
+            dim, edges, order = value["sparse"]
+            return SparsePrecision.from_edges(dim, self(edges), self(order))
         if "blocks" in value:
             return stored_blocks(value["blocks"])
         if "gaussian" in value:

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.auto import LOOSE, MOST_PARAMETERS, Aim, Auto, Mixture, affordable
+from mgvbp.auto import LOOSE, MOST_BY_GRADIENTS, MOST_PARAMETERS, Aim, Auto, Mixture, affordable
 from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
@@ -187,7 +187,9 @@ def fit(
     if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
         initial_mean, initial_variance = begin.mean, begin.covariance
     elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
-        initial_variance = problem.prior.covariance  # a model's own prior knows the units of its data
+        # a model's own prior knows the units of its data
+        many = problem.dim > MOST_BY_GRADIENTS
+        initial_variance = np.square(problem.prior.std) if many else problem.prior.covariance
     if aim is not None and problem.dim > MOST_PARAMETERS:
         if not aim.or_gaussian:
             raise InvalidInputError(
