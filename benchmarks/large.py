@@ -6,8 +6,8 @@
     python benchmarks/large.py hierarchy grid logistic
 
 Each fit runs in a process of its own, whose peak memory is shown above that of the imports. ``--guides`` runs NumPyro's
-AutoLowRankMultivariateNormal and AutoNormal (Adam, 5,000 steps of 0.01) on the same density and shows their bounds on
-1,000 fresh draws. ``--nuts`` runs NumPyro's NUTS on it and compares standard deviations. Growth exponents are the slopes
+AutoLowRankMultivariateNormal and AutoNormal (Adam, 5,000 steps of 0.01) on the same density and shows their bounds
+on 1,000 fresh draws. ``--nuts`` runs NumPyro's NUTS on it and compares standard deviations. Growth exponents are the slopes
 of log seconds by log d between the sizes of a case.
 """
 
@@ -19,6 +19,7 @@ import multiprocessing as mp
 import resource
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ def hierarchy(groups: int) -> Case:
 
 
 def grid(d: int) -> Case:
-    """A log-Gaussian Cox process on a square grid: counts with the intensity of a Gaussian Markov field, and its scale."""
+    """A log-Gaussian Cox process on a square grid: counts whose log intensity is a Gaussian Markov field."""
     import jax.numpy as jnp
 
     import mgvbp
@@ -206,7 +207,7 @@ def guide(case: str, size: int, name: str, queue: Any) -> None:
 
 
 def nuts(case: str, size: int, queue: Any) -> None:
-    """Four chains of NUTS; put seconds, mean and standard deviation of each entry and the largest r-hat into the queue."""
+    """Two chains of NUTS; put seconds, means, standard deviations and the largest r-hat into the queue."""
     import jax
     from numpyro.diagnostics import summary
     from numpyro.infer import MCMC, NUTS
@@ -264,10 +265,8 @@ def main() -> None:
                 t, memory, bound, error, gap, converged, evaluations, mean, sd = found
                 name = family + ("" if converged else ", NOT converged")
                 shown = "none" if gap is None else f"{gap:.3f}"
-                print(
-                    f"{case:<11}{size:>7}  {name:<30}{t:>8.1f}{memory:>7.0f}{bound:>13.2f}{error:>7.2f}{shown:>8}{evaluations:>12,}",
-                    flush=True,
-                )
+                row = f"{t:>8.1f}{memory:>7.0f}{bound:>13.2f}{error:>7.2f}{shown:>8}{evaluations:>12,}"
+                print(f"{case:<11}{size:>7}  {name:<30}{row}", flush=True)
                 seconds.setdefault((case, family), []).append((made.dim, t))
                 if options.nuts and family != "diagonal":
                     compare(case, size, mean, sd)
@@ -278,7 +277,7 @@ def main() -> None:
                         f"{case:<11}{size:>7}  {name:<30}{other[0]:>8.1f}{'':>7}{other[1]:>13.2f}", flush=True
                     )
     for (case, family), points in seconds.items():
-        for (d0, t0), (d1, t1) in zip(points, points[1:], strict=False):
+        for (d0, t0), (d1, t1) in pairwise(points):
             print(
                 f"{case}, {family}: seconds grow as d^{math.log(t1 / t0) / math.log(d1 / d0):.2f} from {d0:,} to {d1:,}"
             )

@@ -24,8 +24,8 @@ from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.problem.problem import Prior, Problem, prior_and_dim
 
 NEEDS_GRADIENTS = (
-    "the {family} family needs gradients of the log-likelihood: give grad=, or grad='jax' or 'torch' if the function is "
-    "one of theirs; without gradients use family='diagonal' or 'full'"
+    "the {family} family needs gradients of the log-likelihood: give grad=, or grad='jax' or 'torch' if the function "
+    "is one of theirs; without gradients use family='diagonal' or 'full'"
 )
 
 

@@ -4,12 +4,15 @@ For a fixed set of pairs ±ε the bound of a structured Gaussian is a determinis
 
 1. *Survey* the initial Gaussian by a few pairs. The differences of the two gradients of each pair, regressed on the few
    neighbours of each parameter, are the expected Hessian H on the pattern (`SparsePrecision.curvature`).
-2. *Leap*: :math:`P^+ = (1-\beta) P - \beta H`, :math:`\mu^+ = \mu + \beta\,\Sigma^+ \bar g`, the natural gradient step of
-   the family, with the largest β ≤ 1 for which :math:`P^+` is positive definite and the step is within a trust radius.
+2. *Leap*: :math:`P^+ = (1-\beta) P - \beta H`, :math:`\mu^+ = \mu + \beta\,\Sigma^+ \bar g`, the natural gradient
+   step of the family, with the largest β ≤ 1 for which :math:`P^+` is positive definite and within a trust radius.
    What the regression leaves has no part in the gradient if the Hessian is on the pattern. If it has, beyond its noise,
    the pattern is too small for the target, and the columns of the factor move along this part too.
 3. The same ε in the new Gaussian show whether the bound has fallen, beyond the noise of the difference. If so, the step
    was too long.
+   In a hierarchy the scale of the effects and the effects themselves move together along a ridge, a little at each
+   step, and elsewhere steps overshoot. The last steps show by how much the gradient changes along them (`Ritz`), and the
+   next step is stretched or shortened in these directions. So is the gap that a gradient stands for.
 4. *Refine*: if the gradient is inside its noise, there are more draws, until the noise is below the tolerance.
 5. *Verify* by fresh draws: the products of the gradients of eight shares of them with each other estimate the gap
    without bias.
@@ -50,7 +53,7 @@ SAFE = 0.7
 GROWTH = 4.0
 """Largest factor by which the draws grow."""
 FARTHEST, WIDER = 4.0, 4.0
-"""Longest step of a mean, in the larger of its standard deviations before and after, and the largest factor on these."""
+"""Longest step of a mean, in the larger of its standard deviations before and after, and the largest factor on them."""
 LOSS = 2.0
 """A step that loses more than this many standard errors of the difference is taken back."""
 MISSED = 4.0

@@ -109,8 +109,8 @@ def groups_by_name(labels: Sequence[str], names: Sequence[str]) -> Indices:
 def probed(function: Callable[[Any], Any], points: NDArray[np.float64]) -> Edges:
     """The pattern of the Hessian of a JAX function of one draw, (d,) -> scalar, at ``points`` (K, d).
 
-    An entry that is zero at all of the points is taken for zero. Each column is the derivative of the gradient along one
-    axis, `AT_ONCE` of them at once.
+    An entry that is zero at all of the points is taken for zero. Each column is the derivative of the gradient along
+    one axis, `AT_ONCE` of them at once.
     """
     jax = require("jax", "jax")
     d = points.shape[1]

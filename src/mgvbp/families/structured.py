@@ -1,9 +1,9 @@
 r"""Families between diagonal and full, for many parameters: what they have instead of whitened matrices.
 
-The precision of such a family is known by few numbers, its *coordinates*: the entries of a sparse factor. A step within the family is not one of the frame: :math:`L^{-1}\,dP\,L^{-\top}` has all d² entries.
-So these families have, in the place of matrices in the frame, the gradient of the bound by their coordinates, whitened
-by the Fisher information of these, and a retraction along a direction. By Stein's identity the gradient along
-:math:`dP` is
+The precision of such a family is known by few numbers, its *coordinates*: the entries of a sparse factor. A step
+within the family is not one of the frame: :math:`L^{-1}\,dP\,L^{-\top}` has all d² entries. So these families have,
+in the place of matrices in the frame, the gradient of the bound by their coordinates, whitened by the Fisher
+information of these, and a retraction along a direction. By Stein's identity the gradient along :math:`dP` is
 
 .. math::
     -\tfrac12 E[\,w^\top dP\,(\theta - \mu)], \qquad
