@@ -7,8 +7,8 @@
 
 Each fit runs in a process of its own, whose peak memory is shown above that of the imports. ``--guides`` runs NumPyro's
 AutoLowRankMultivariateNormal and AutoNormal (Adam, 5,000 steps of 0.01) on the same density and shows their bounds
-on 1,000 fresh draws. ``--nuts`` runs NumPyro's NUTS on it and compares standard deviations. Growth exponents are the slopes
-of log seconds by log d between the sizes of a case.
+on 1,000 fresh draws. ``--nuts`` runs NumPyro's NUTS on it and compares standard deviations. Growth exponents are the
+slopes of log seconds by log d between the sizes of a case.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def one_fit(case: str, size: int, family: str, queue: Any) -> None:
     theta = posterior.sample(1000, 7)
     h = np.concatenate([model(some) for some in np.split(theta, 10)]) - posterior.log_density(theta)
     queue.put(
-        (seconds, memory, h.mean(), h.std() / math.sqrt(1000), posterior.gap, posterior.converged, posterior.n_evaluations,
-         posterior.mean, posterior.std)
+        (seconds, memory, h.mean(), h.std() / math.sqrt(1000), posterior.gap, posterior.converged,
+         posterior.n_evaluations, posterior.mean, posterior.std)
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ For a fixed set of pairs ±ε the bound of a structured Gaussian is a determinis
 3. The same ε in the new Gaussian show whether the bound has fallen, beyond the noise of the difference. If so, the step
    was too long.
    In a hierarchy the scale of the effects and the effects themselves move together along a ridge, a little at each
-   step, and elsewhere steps overshoot. The last steps show by how much the gradient changes along them (`Ritz`), and the
-   next step is stretched or shortened in these directions. So is the gap that a gradient stands for.
+   step, and elsewhere steps overshoot. The last steps show by how much the gradient changes along them (`Ritz`), and
+   the next step is stretched or shortened in these directions. So is the gap that a gradient stands for.
 4. *Refine*: if the gradient is inside its noise, there are more draws, until the noise is below the tolerance.
 5. *Verify* by fresh draws: the products of the gradients of eight shares of them with each other estimate the gap
    without bias.
