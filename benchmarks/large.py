@@ -182,11 +182,11 @@ def one_fit(case: str, size: int, family: str, queue: Any) -> None:
 def guide(case: str, size: int, name: str, queue: Any) -> None:
     """Fit a guide of NumPyro by Adam; put its seconds and its bound on fresh draws into the queue."""
     import jax
-    import numpyro
+    import numpyro  # type: ignore[import-untyped]
     import optax
-    from numpyro.infer import SVI, Trace_ELBO, autoguide
+    from numpyro.infer import SVI, Trace_ELBO, autoguide  # type: ignore[import-untyped]
 
-    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     made = CASES[case](size)
 
     def model() -> None:
@@ -209,10 +209,10 @@ def guide(case: str, size: int, name: str, queue: Any) -> None:
 def nuts(case: str, size: int, queue: Any) -> None:
     """Two chains of NUTS; put seconds, means, standard deviations and the largest r-hat into the queue."""
     import jax
-    from numpyro.diagnostics import summary
+    from numpyro.diagnostics import summary  # type: ignore[import-untyped]
     from numpyro.infer import MCMC, NUTS
 
-    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     made = CASES[case](size)
     start = time.process_time()
     kernel = NUTS(potential_fn=lambda theta: -made.traced(theta), max_tree_depth=9)

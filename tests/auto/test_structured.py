@@ -189,6 +189,19 @@ def test_without_gradients_it_says_what_to_do(method):
         )
 
 
+def test_it_refuses_what_it_cannot_do():
+    log_density, gradient = quadratic(np.eye(3), np.zeros(3))
+    options = {"dim": 3, "grad": gradient, "family": SparsePrecision.banded(3, 1)}
+    with pytest.raises(InvalidInputError, match="max_evaluations must be at least 64"):
+        mgvbp.fit(log_density, max_evaluations=63, **options)
+    with pytest.raises(InvalidInputError, match="cannot be clipped"):
+        mgvbp.fit(log_density, method=mgvbp.MGVBP(clip_gradient=1.0), **options)
+    with pytest.raises(InvalidInputError, match="estimator='gradient'"):
+        mgvbp.fit(log_density, method="mgvbp", estimator="h", **options)
+    with pytest.raises(InvalidInputError, match="must be one of 3 parameters"):
+        mgvbp.fit(log_density, **options | {"family": SparsePrecision.banded(4, 1)})
+
+
 def test_a_region_that_is_not_finite_is_left():
     def log_density(theta):
         return np.where(np.abs(theta).max(axis=1) < 2.0, -50.0 * np.square(theta).sum(axis=1), np.nan)

@@ -134,7 +134,8 @@ class Auto:
             noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:
-            budget = positive_integer(max_evaluations, "max_evaluations", least=2)
+            least = rules.least if isinstance(rules, ByStructure) else 2
+            budget = positive_integer(max_evaluations, "max_evaluations", least=least)
         single = len(means) == 1
         states: list[Any] = [
             rules.start(

@@ -182,9 +182,7 @@ class ByStructure:
     ) -> StructuredState:
         """Begin at ``q``."""
         if noise:
-            raise InvalidInputError(
-                "noise= goes with the full, diagonal and block families of few parameters"
-            )
+            raise InvalidInputError("noise= does not go with a sparse precision, nor with so many parameters")
         first = self._gaussian(q.mean, q.factor)
         return StructuredState(
             key, first, first, first, Phase.SURVEY, self.pairs, max_evaluations,

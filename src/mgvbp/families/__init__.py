@@ -45,8 +45,10 @@ def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None 
     if isinstance(family, BlockDiagonal | SparsePrecision) and family.names is not None:
         family = family.resolved(labels)
     if family.dim != dim:
+        whole = "the blocks must hold each parameter once"
+        if isinstance(family, Structured):
+            whole = f"the pattern must be one of {dim} parameters"
         raise InvalidInputError(
-            f"{family!r} covers {family.dim} parameters, but the problem has {dim}: "
-            "the blocks must hold each parameter once"
+            f"{family!r} covers {family.dim} parameters, but the problem has {dim}: {whole}"
         )
     return family

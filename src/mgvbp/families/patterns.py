@@ -94,7 +94,7 @@ def grouped(group: Indices, order: int = 0) -> Edges:
 def groups_by_name(labels: Sequence[str], names: Sequence[str]) -> Indices:
     """The first index of each entry of the named parameters, in labels such as ``effect[3]``, and −1 for all others."""
     group = np.full(len(labels), -1, dtype=np.intp)
-    found = set()
+    found: set[str] = set()
     for k, label in enumerate(labels):
         match = re.fullmatch(r"(.*?)\[(\d+)(?:,.*)?\]", label)
         if match and match[1] in names:

@@ -198,7 +198,7 @@ def clique(ptr: Indices, rows: Indices, Z: Array, j: int, C: Array) -> int:
             while rows[q] != rows[p2]:
                 q += 1
             C[p2 - begin, p - begin] = Z[q]
-    return end - begin
+    return int(end - begin)
 
 
 @compiled

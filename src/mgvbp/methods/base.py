@@ -159,6 +159,11 @@ class Method(ABC):
         """
         mu, L, m, M = frame
         g, G = estimate.g, estimate.G
+        if isinstance(family, Structured) and (self.clip_gradient or self.clip_natural_gradient):
+            raise InvalidInputError(
+                f"the gradient of a {family.name} family cannot be clipped: leave clip_gradient and "
+                "clip_natural_gradient out, and take a smaller step_size"
+            )
         if not (np.isfinite(g.sum()) and np.isfinite(G.sum())):
             raise DivergenceError(
                 "the gradient is not finite: the iterates ran away; try a smaller step_size"
