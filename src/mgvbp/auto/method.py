@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,20 +13,28 @@ from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
 from mgvbp.auto.many import ManyParameters
 from mgvbp.auto.search import Search, Starts
+from mgvbp.auto.structured import ByStructure
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Family, Full, resolve_family
+from mgvbp.families import Diagonal, Family, Full, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.problem.problem import Prior, Problem, prior_and_dim
 
+NEEDS_GRADIENTS = (
+    "the {family} family needs gradients of the log-likelihood: give grad=, or grad='jax' or 'torch' if the function "
+    "is one of theirs; without gradients use family='diagonal' or 'full'"
+)
+
 
 def affordable(family: Family, problem: Problem) -> bool:
     """Whether `Auto` can fit its surfaces for this family."""
+    if isinstance(family, Structured):
+        return uses_gradient(problem)
     if uses_gradient(problem):
-        return family.dim <= constants.MOST_PARAMETERS
+        return family.dim <= constants.MOST_PARAMETERS or isinstance(family, Diagonal)
     return family.num_monomials <= constants.MOST_COEFFICIENTS
 
 
@@ -109,9 +118,14 @@ class Auto:
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
         given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
-        by: type[ByGradients | ByValues] = ByGradients if given else ByValues
+        by: type[ByGradients | ByValues | ByStructure] = ByGradients if given else ByValues
         if given and isinstance(family, Full) and dim > constants.PAIRS_ONLY_ABOVE:
             by = ManyParameters
+        many = isinstance(family, Diagonal) and dim > constants.MOST_PARAMETERS
+        if isinstance(family, Structured) or (many and given):
+            if not given:
+                raise InvalidInputError(NEEDS_GRADIENTS.format(family=family.name))
+            by = ByStructure
         rules = by(family, prior, self.tolerance(dim), getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
@@ -120,9 +134,10 @@ class Auto:
             noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:
-            budget = positive_integer(max_evaluations, "max_evaluations", least=2)
+            least = rules.least if isinstance(rules, ByStructure) else 2
+            budget = positive_integer(max_evaluations, "max_evaluations", least=least)
         single = len(means) == 1
-        states = [
+        states: list[Any] = [
             rules.start(
                 first if mean is first.mean else Gaussian.from_factor(mean, factor, family),
                 key if single else (*key, k),

@@ -10,18 +10,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import constants
-from mgvbp.auto.rules import Rules
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.errors import DivergenceError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import Info
+
+
+class Decisions(Protocol):
+    """What a run needs of `Rules`, or of `ByStructure`, whose states have what a run reads of a `SearchState`."""
+
+    needs_gradients: ClassVar[bool]
+
+    def ask(self, state: Any) -> Array:
+        """The draws to evaluate next."""
+
+    def tell(
+        self, state: Any, theta: Array, values: ArrayLike, gradients: ArrayLike | None
+    ) -> tuple[Any, Info]:
+        """The state after these values."""
+
+    def extended(self, state: Any, max_evaluations: int) -> Any:
+        """The state with another limit."""
+
+    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
+        """The log density at the draws, and its gradients if they are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +123,7 @@ class Search:
 
     Parameters
     ----------
-    rules : Rules
+    rules : Rules or ByStructure
     state : Starts
         All that changes. A search with a copy of it continues bit for bit.
 
@@ -112,7 +132,7 @@ class Search:
     See `Auto.start`.
     """
 
-    def __init__(self, rules: Rules, state: Starts) -> None:
+    def __init__(self, rules: Decisions, state: Starts) -> None:
         self.rules, self.state = rules, state
         self._asked: tuple[Starts, Array] | None = None
 
@@ -196,7 +216,7 @@ class Search:
 
 
 def told(
-    rules: Rules, starts: Starts, theta: Array, values: ArrayLike, gradients: ArrayLike | None
+    rules: Decisions, starts: Starts, theta: Array, values: ArrayLike, gradients: ArrayLike | None
 ) -> tuple[Starts, Info]:
     """Take the values at the draws of the active start, and go to the next start once this one is screened."""
     states, current, spent = starts.states, starts.current, starts.spent + len(theta)
@@ -217,7 +237,7 @@ def told(
     return (_chosen(rules, starts) if starts.current == len(starts.states) else starts), info
 
 
-def _chosen(rules: Rules, starts: Starts) -> Starts:
+def _chosen(rules: Decisions, starts: Starts) -> Starts:
     """Choose the best of the screened starts and give it what is left of the budget."""
     current = int(np.argmax([state.lower_bound for state in starts.states]))
     best = starts.states[current]

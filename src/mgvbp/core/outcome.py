@@ -59,6 +59,10 @@ class Outcome(Enum):
         "another Gaussian had a lower bound that is {nats:.2g} nats higher, but led to no result",
         f"try {ELSEWHERE}",
     )
+    TOO_NOISY = (
+        "the noise of {draws} draws hides how far the lower bound is below its maximum",
+        "try a larger tol, or another parametrisation",
+    )
     NO_REGION = ("no region was found where a Gaussian fits", f"try {ELSEWHERE}")
     FELL = (
         "the lower bound fell from {first:.6g} at the start to {last:.6g}",

@@ -16,6 +16,7 @@ the g of the previous iteration, so that there is no bias.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -24,7 +25,7 @@ from scipy.linalg import solve_triangular
 
 from mgvbp.core.linalg import SINGULAR, Array
 from mgvbp.estimators.base import Control, Estimate, Estimator, Sample
-from mgvbp.families import Family
+from mgvbp.families import Family, Structured
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Needs, Prior
 
@@ -50,6 +51,10 @@ class Gradient(Estimator):
         """Estimate g, G and the lower bound."""
         eps, family, v = sample.eps, q.family, slopes(q, sample)
         g, h = v.mean(axis=0), sample.h
+        if isinstance(family, Structured):  # its coordinates are not those of the frame
+            c, delta = 0.0 if control is None else control.mean, family.from_frame(q.factor, eps)
+            G = family.gradient(q.factor, delta, v - c)[0] / math.sqrt(2.0)
+            return Estimate(g, G, float(h.mean()), Control(g))
         if len(eps) < q.dim + 2 or (fit := regression(eps, v, h)) is None:
             c = 0.0 if control is None else control.mean
             return Estimate(g, -0.5 * family.cross_moment(v - c, eps), float(h.mean()), Control(g))

@@ -19,8 +19,20 @@ from mgvbp.families.gaussian import LOG_2PI as LOG_2PI
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.gaussian import frozen as frozen
 from mgvbp.families.mixture import GaussianMixture
+from mgvbp.families.sparse import SparsePrecision
+from mgvbp.families.structured import Structured
 
-__all__ = ["BlockDiagonal", "Diagonal", "Family", "Full", "Gaussian", "GaussianMixture", "resolve_family"]
+__all__ = [
+    "BlockDiagonal",
+    "Diagonal",
+    "Family",
+    "Full",
+    "Gaussian",
+    "GaussianMixture",
+    "SparsePrecision",
+    "Structured",
+    "resolve_family",
+]
 
 
 def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None = None) -> Family:
@@ -30,11 +42,13 @@ def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None 
         named = Full(dim) if name == "full" else Diagonal(dim)
         require_room(named)
         return named
-    if isinstance(family, BlockDiagonal) and family.names is not None:
+    if isinstance(family, BlockDiagonal | SparsePrecision) and family.names is not None:
         family = family.resolved(labels)
     if family.dim != dim:
+        whole = "the blocks must hold each parameter once"
+        if isinstance(family, Structured):
+            whole = f"the pattern must be one of {dim} parameters"
         raise InvalidInputError(
-            f"{family!r} covers {family.dim} parameters, but the problem has {dim}: "
-            "the blocks must hold each parameter once"
+            f"{family!r} covers {family.dim} parameters, but the problem has {dim}: {whole}"
         )
     return family

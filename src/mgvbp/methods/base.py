@@ -10,6 +10,8 @@ With :math:`P = L L^\top`, whitened gradients g and G, momentum m (mean) and M (
 A method is the function F. :math:`\rho` is ``precision_scale``. The last formula is the paper's vector
 transport: M commutes with F, so that :math:`E\,m\,E^\top` with :math:`E = (P^+ P^{-1})^{1/2}` is
 :math:`L M F L^\top = L^+ (K^{-1} M K) L^{+\top}`. No inverse, root or determinant is formed.
+A structured family (`mgvbp.families.structured`) has its own coordinates, in which M is the whitened gradient and the
+step its own retraction: there the methods take the same step, whose length to first order is that of the formula.
 The momentum is Algorithm 1's with the factor ω that the listing drops: without it m would grow without bound.
 """
 
@@ -27,7 +29,7 @@ from mgvbp.core.checks import positive_integer, positive_number
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError, NotPositiveDefiniteError
 from mgvbp.estimators import Estimate
-from mgvbp.families import Family
+from mgvbp.families import Family, Structured
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import Frame, Optimizer, Step
 from mgvbp.problem.problem import Problem
@@ -157,6 +159,11 @@ class Method(ABC):
         """
         mu, L, m, M = frame
         g, G = estimate.g, estimate.G
+        if isinstance(family, Structured) and (self.clip_gradient or self.clip_natural_gradient):
+            raise InvalidInputError(
+                f"the gradient of a {family.name} family cannot be clipped: leave clip_gradient and "
+                "clip_natural_gradient out, and take a smaller step_size"
+            )
         if not (np.isfinite(g.sum()) and np.isfinite(G.sum())):
             raise DivergenceError(
                 "the gradient is not finite: the iterates ran away; try a smaller step_size"
@@ -170,13 +177,17 @@ class Method(ABC):
             direction += self.momentum * m
             tangent += self.momentum * M
         m, M = direction, tangent
-        K, beta, reductions = self._scaling_within(family, M, self.step_size_at(t))
-        L_new = self.apply(family, L, K)
+        if isinstance(family, Structured):
+            K, beta, reductions = None, self.step_size_at(t), 0
+            L_new = family.moved(L, M, beta / math.sqrt(2.0))
+        else:
+            K, beta, reductions = self._scaling_within(family, M, self.step_size_at(t))
+            L_new = self.apply(family, L, K)
         mu_new = mu + beta * self.mean_move(family, L_new, m)
         scales = family.diagonal(L_new)
         if not (np.isfinite(mu_new).all() and scales.min() > SMALLEST and scales.max() < 1.0 / SMALLEST):
             raise DivergenceError("the mean or the precision ran out of bounds; try a smaller step_size")
-        if self.momentum > 0.0:
+        if self.momentum > 0.0 and K is not None:
             M = self.transport(family, K, M)
         return Step(Frame(mu_new, L_new, m, M), beta, reductions)
 

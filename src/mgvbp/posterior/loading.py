@@ -12,8 +12,9 @@ from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, read_archive
 from mgvbp.errors import FileFormatError, printable
-from mgvbp.families import BlockDiagonal, Family, GaussianMixture, resolve_family
-from mgvbp.posterior.posterior import MIXTURE, PLAIN, Posterior
+from mgvbp.families import BlockDiagonal, Family, GaussianMixture, SparsePrecision, resolve_family
+from mgvbp.families.patterns import sorted_edges
+from mgvbp.posterior.posterior import MIXTURE, PATTERN, PLAIN, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 
@@ -43,7 +44,7 @@ def load(path: str | PathLike[str]) -> Posterior:
         return Posterior(
             arrays["mean"],
             np.asfortranarray(arrays["factor"]),
-            _family(header, len(arrays["mean"])),
+            _family(header, arrays),
             trace=Trace(**{name: arrays[f"trace_{name}"] for name in TRACE_DTYPES}),
             checks=[Check(**{name: _shown(value) for name, value in c.items()}) for c in header["checks"]],
             mixture=GaussianMixture(*mixture) if mixture else None,
@@ -55,9 +56,12 @@ def load(path: str | PathLike[str]) -> Posterior:
         raise FileFormatError(f"{path} is not a valid posterior: {error}") from None
 
 
-def _family(header: dict[str, Any], dim: int) -> Family:
-    blocks = header["blocks"]
-    return resolve_family(BlockDiagonal(blocks) if blocks else header["family"], dim)
+def _family(header: dict[str, Any], arrays: dict[str, Any]) -> Family:
+    d, blocks = len(arrays["mean"]), header["blocks"]
+    if header["family"] == "sparse":
+        i, j, order = (arrays[f"pattern_{name}"] for name in PATTERN)
+        return SparsePrecision.from_edges(d, sorted_edges(d, i, j), order.astype(np.intp))
+    return resolve_family(BlockDiagonal(blocks) if blocks else header["family"], d)
 
 
 def _shown(value: Any) -> Any:

@@ -13,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Family
+from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.arviz import data_tree, for_arviz
 from mgvbp.posterior.diagnostics import LogDensity, kept
@@ -36,6 +36,8 @@ PLAIN = (
     "failures", "labels",
 )  # fmt: skip
 """Attributes that a file has as they are."""
+PATTERN = ("rows", "columns", "order")
+"""The arrays of a sparse family in a file: its pairs, and the order of the rows of the factor."""
 
 
 class Posterior(Examined):
@@ -240,6 +242,9 @@ class Posterior(Examined):
             "parameters": self.parameters.spec() if isinstance(self.parameters, Parameters) else None,
         }
         arrays = {"mean": self.mean, "factor": self.factor, **trace}
+        if isinstance(self.family, SparsePrecision):
+            pattern = (*self.family.edges, self.family.order)
+            arrays |= {f"pattern_{name}": part for name, part in zip(PATTERN, pattern, strict=True)}
         if self.mixture is not None:
             arrays |= {f"mixture_{name}": getattr(self.mixture, name) for name in MIXTURE}
         write_archive(as_path(path), "posterior", meta, arrays)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mgvbp.auto import (
     MOST_BY_GRADIENTS,
+    NEEDS_GRADIENTS,
     Aim,
     Auto,
     MixtureSearch,
@@ -28,7 +29,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Ending, Outcome
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
-from mgvbp.families import Family
+from mgvbp.families import Family, Structured
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import Method, resolve_method
@@ -150,6 +151,8 @@ def _workers_lost(problem: Problem) -> int:
 def conduct(problem: Problem, settings: Settings, execution: Execution) -> Posterior:
     """Fit, by `Auto` or by a named method."""
     family, method = settings.family, settings.method
+    if isinstance(family, Structured) and not uses_gradient(problem):
+        raise InvalidInputError(problem.missing_gradient or NEEDS_GRADIENTS.format(family=family.name))
     if isinstance(method, Auto):
         streamed = streams(problem, family)
         if streamed and not uses_gradient(problem):
@@ -182,7 +185,7 @@ def _too_many(family: Family, *, gradient: bool) -> str:
     if gradient:
         return (
             f"auto is for at most {MOST_BY_GRADIENTS:,} parameters, and there are {family.dim:,}: running mgvbp, which "
-            "has no certificate; consider fewer parameters, or set method= and its steps yourself"
+            "has no certificate; consider family=mgvbp.SparsePrecision(pattern) or family='diagonal'"
         )
     return (
         f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "

@@ -29,12 +29,13 @@ from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.stream.adam import Adam
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
+from mgvbp.auto.structured import Secant, StructuredState, Sums
 from mgvbp.auto.trial import Trial
 from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Family, Full
+from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
@@ -48,8 +49,8 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, Measured, MixtureState, Moments, Place, Point, Position, Question, SearchState, Snapshot, Start, Starts,
-    State, Surface, Standing, StreamState, Trial, Tried, Window,
+    Line, Measured, MixtureState, Moments, Place, Point, Position, Question, SearchState, Secant, Snapshot, Start,
+    Starts, State, StreamState, StructuredState, Sums, Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
@@ -92,6 +93,8 @@ class Encoder:
             return {"dict": {key: self(item, key) for key, item in value.items()}}
         if isinstance(value, Full | Diagonal):
             return {"family": value.name, "dim": value.dim}
+        if isinstance(value, SparsePrecision):
+            return {"sparse": [value.dim, self(value.edges), self(value.order)]}
         if isinstance(value, BlockDiagonal):
             return {"blocks": [block.tolist() for block in value.blocks]}
         if isinstance(value, Gaussian):  # a Posterior too, as a prior
@@ -160,6 +163,9 @@ class Decoder:
             return {key: self(item) for key, item in value["dict"].items()}
         if "family" in value:
             return {"full": Full, "diagonal": Diagonal}[value["family"]](value["dim"])
+        if "sparse" in value:
+            dim, edges, order = value["sparse"]
+            return SparsePrecision.from_edges(dim, self(edges), self(order))
         if "blocks" in value:
             return BlockDiagonal(value["blocks"])
         if "gaussian" in value:

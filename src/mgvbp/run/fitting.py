@@ -27,7 +27,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.estimators import Estimator
-from mgvbp.families import Diagonal, Family, resolve_family
+from mgvbp.families import Diagonal, Family, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
@@ -356,8 +356,8 @@ def _as_prior(prior: Prior | None) -> Prior | None:
 
 
 def _variance(q: Gaussian) -> Array:
-    """The covariance (d, d), or the variances (d,) if all others are 0."""
-    return q.std**2 if isinstance(q.family, Diagonal) else q.covariance
+    """The covariance (d, d), or the variances (d,) if there is no room for it or all others are 0."""
+    return q.std**2 if isinstance(q.family, Diagonal | Structured) else q.covariance
 
 
 def _is_mixture(family: object) -> TypeGuard[str | Mixture]:

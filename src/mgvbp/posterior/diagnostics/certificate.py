@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mgvbp.families import Family, Full
+from mgvbp.families import Family, Full, Structured
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.weights import Evaluated
 from mgvbp.surfaces.archive import Archive, equal_view
@@ -52,7 +52,7 @@ def certify(q: Gaussian, draws: Evaluated, archive: Archive | None = None) -> Ce
     """
     count = min(len(draws.theta), MOST_DRAWS)
     basis = _basis(q.family, count)
-    if basis is None or not np.isfinite(draws.log_p).all():
+    if basis is None or isinstance(q.family, Structured) or not np.isfinite(draws.log_p).all():
         return UNKNOWN
     view = equal_view(q, draws.theta[:count])
     surface = fit_surface(view, basis, draws.log_p[:count], math.inf)
