@@ -295,8 +295,8 @@ def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> lis
 def _improper(trial: Trial) -> int | None:
     """The direction of a line on which the density falls more slowly than 1/θ, or returns to where it was at `NEAR`.
 
-    Half of the remote probes must show it: some may belong to another mode, or to a slow exponential tail. In a direction
-    that was found, which is not quite exact, two are enough.
+    Half of the remote probes must show it: some may belong to another mode, or to a slow exponential tail. In a
+    direction that was found, which is not quite exact, two are enough.
     """
     shown: dict[tuple[int, float], int] = {}
     for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
