@@ -619,7 +619,7 @@ def test_models_of_other_packages():
     regression = ready.LinearRegression(X, Y)
     fitted = fit(regression)
     judge([
-        row(fitted.predict, "X"),
+        row(fitted.predict, "X", "none", lambda found, v: found.draws.shape == (500, 12)),
         row(fitted.predict, "num_draws", X=X),
         row(fitted.predict, "rng", f"none {SEEDS}", lambda found, v: found.draws.shape == (500, 12), X=X),
         row(fitted.forecast, "steps"),

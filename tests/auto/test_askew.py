@@ -131,3 +131,18 @@ def test_without_a_certificate_the_gap_counts_what_was_not_looked_for():
     state = search.best
     assert not search.converged
     assert state.gap == pytest.approx(replace(state, ending=None).gap + 0.1 * state.surface.rest**2)
+
+
+def test_a_diagnosis_agrees_with_the_certificate_beside_a_wall():
+    """Fresh draws hardly meet the wall: by themselves they would promise 0.05 nats, with an error of zero."""
+
+    def f(theta):
+        return quadratic(theta) - 1e4 * np.maximum(0.0, theta[:, 0] - 3.0) ** 2
+
+    for seed in SEEDS:
+        posterior = fitted(f, dim=1, rng=seed)
+        if posterior.converged:
+            diagnosis = posterior.diagnose(1000, rng=seed)
+            error = np.hypot(diagnosis.gap_se, posterior.gap_se)
+            with case(seed):
+                assert abs(diagnosis.gap - posterior.gap) < 3.0 * error + 0.01
