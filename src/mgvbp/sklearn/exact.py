@@ -141,7 +141,9 @@ def fit_exact(
     reason = f"the lower bound is within {tol:g} nats of its maximum"
     if not converged:
         reason = f"reached max_iter = {max_iter}" if len(path) > max_iter else "the bound no longer rises"
-        rough = f", and expectations are known to {likelihood.error:.2g} nats" if likelihood.error > tol else ""
+        rough = (
+            f", and expectations are known to {likelihood.error:.2g} nats" if likelihood.error > tol else ""
+        )
         warnings.warn(
             f"not converged, {reason}: the lower bound may be {gap:.2g} nats below its maximum{rough}; try a larger "
             "max_iter or tol, or a smaller prior_variance",
