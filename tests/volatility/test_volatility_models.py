@@ -262,7 +262,7 @@ def test_risk_is_that_of_simulation(result):
 
 def test_risk_of_tomorrow_needs_no_paths(plain):
     """One filter run of the draws, of which the last day is kept."""
-    from_paths = plain.paths.mean[-1], np.sqrt(plain.paths.variance[-1]), None
+    from_paths = plain.paths.mean[-1], np.sqrt(plain.paths.variance[-1])
     fresh = dataclasses.replace(plain)
     found = fresh.var(0.01), fresh.var(0.05)
     np.testing.assert_allclose(found, [-mixture_quantile(a, *from_paths) for a in (0.01, 0.05)], rtol=1e-9)
