@@ -52,10 +52,8 @@ class Climbing(Rounds):
         if state.most is None:
             framed = replace(framed, most=state.spent + MOST_GRADIENTS * (d + 10))
         first = 2 * MEASURING + 2 * SHORTEST * (2 * FEWEST_COMPONENTS - 1) * _fewest_points(d)
-        if (
-            count > self._most_components or framed.room < first
-        ):  # then a surrogate makes more of what is left
-            return replace(super().framed(state, alone), climbs=False)
+        if not alone and (count > self._most_components or framed.room < first):
+            return replace(super().framed(state), climbs=False)  # a surrogate makes more of what is left
         return replace(framed, z=None, here=None)
 
     def answered(self, state: MixtureState, log_density: Array, gradients: Array | None) -> MixtureState:
