@@ -293,7 +293,7 @@ def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> lis
 
 
 def _improper(trial: Trial) -> int | None:
-    """The direction of a line on which the density falls more slowly than 1/θ, or returns to where it was at `NEAR`.
+    """The direction of a line on which the density falls more slowly than 1/θ, from `NEAR` or from `FARTHER` on.
 
     Half of the remote probes must show it: some may belong to another mode, or to a slow exponential tail. In a
     direction that was found, which is not quite exact, two are enough.
@@ -301,8 +301,11 @@ def _improper(trial: Trial) -> int | None:
     shown: dict[tuple[int, float], int] = {}
     for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
         line = int(trial.along[k]), math.copysign(1.0, trial.steps[k])
-        least = constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / NEAR)
-        flat = trial.values[_nearer(trial, k, NEAR)] - trial.values[k] < least
+        flat = any(
+            trial.values[_nearer(trial, k, start)] - trial.values[k]
+            < constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / start)
+            for start in (NEAR, FARTHER)
+        )
         shown[line] = shown.get(line, 0) + int(flat)
     original = len(trial.axes) + constants.DIAGONALS
     needed = {line: constants.REMOTE // 2 if line[0] < original else 2 for line in shown}
