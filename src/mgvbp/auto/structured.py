@@ -1,4 +1,4 @@
-r"""The search by gradients for structured precisions, up to 100,000 parameters.
+r"""The search by gradients for structured precisions of thousands of parameters.
 
 For a fixed set of pairs ±ε the bound of a structured Gaussian is a deterministic function of its coordinates.
 
