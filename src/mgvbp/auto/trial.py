@@ -320,10 +320,10 @@ def _farther(trial: Trial) -> Trial:
     asked, lines = trial, 0
     for k in heavy:
         if not _reaches(trial, k, FARTHER):
-            asked = asked.with_probes(trial.along[[k]], math.copysign(FARTHER, trial.steps[k]) * np.ones(1))
+            asked = asked.with_probes(trial.along[[k]], np.array([math.copysign(FARTHER, trial.steps[k])]))
     for k in rising + _too_flat(trial, FAR, FARTHER):
         if lines < constants.MOST_SUSPECTS and not _reaches(asked, k, float(remote[0])):
-            steps = math.copysign(1.0, trial.steps[k]) * remote
+            steps = np.asarray(math.copysign(1.0, trial.steps[k]) * remote, dtype=np.float64)
             asked, lines = asked.with_probes(np.full(len(steps), trial.along[k]), steps), lines + 1
     return asked
 
