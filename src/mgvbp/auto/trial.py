@@ -316,14 +316,14 @@ def _farther(trial: Trial) -> Trial:
     """The trial with probes at `FARTHER` where tails are heavy, and remote ones where they rise or hardly fall."""
     heavy = _too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
     rising = [k for k in heavy if trial.values[k] > trial.values[_nearer(trial, k, NEAR)]]
-    remote = FARTHER * constants.REMOTE_RATIO ** np.arange(1.0, constants.REMOTE + 1.0)
+    remote = FARTHER * constants.REMOTE_RATIO ** np.arange(1, constants.REMOTE + 1)
     asked, lines = trial, 0
     for k in heavy:
         if not _reaches(trial, k, FARTHER):
-            asked = asked.with_probes(trial.along[[k]], math.copysign(FARTHER, trial.steps[k]) * np.ones(1))
+            asked = asked.with_probes(trial.along[[k]], np.array([math.copysign(FARTHER, trial.steps[k])]))
     for k in rising + _too_flat(trial, FAR, FARTHER):
         if lines < constants.MOST_SUSPECTS and not _reaches(asked, k, float(remote[0])):
-            steps: Array = np.copysign(remote, trial.steps[k])
+            steps = np.asarray(math.copysign(1.0, trial.steps[k]) * remote, dtype=np.float64)
             asked, lines = asked.with_probes(np.full(len(steps), trial.along[k]), steps), lines + 1
     return asked
 
