@@ -10,8 +10,9 @@ from common import case
 from mgvbp import Auto, Gaussian
 from mgvbp.auto import constants
 from mgvbp.auto.court import _steepest
+from mgvbp.auto.hearings import adjourned, bearing
 from mgvbp.auto.rivals import wider
-from mgvbp.auto.trial import bearing, summoned
+from mgvbp.auto.trial import summoned
 from mgvbp.families import Full
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.surface import fit_surface
@@ -76,7 +77,8 @@ def test_the_direction_of_a_wall_is_found(gradients):
     hearings = 0
     while trial is not None:
         points = trial.points(archive)
-        trial = (told := trial.told(f(points))).adjourned(surface, grad(points) if gradients else None)
+        told = trial.told(f(points))
+        trial = adjourned(told, surface, grad(points) if gradients else None)
         hearings += 1
     assert told.found == 1
     assert abs(told.directions[-1] @ u) > 0.999
@@ -90,7 +92,7 @@ def test_a_gaussian_target_costs_no_further_hearing():
     archive = Archive.empty(4).add(q, theta := q.sample(60, rng), quadratic(theta))
     surface = fit_surface(archive.view(q), Full(4), archive.values, np.inf)
     trial = summoned(archive, q, np.arange(4), rng, repeat=True)
-    assert trial.told(quadratic(trial.points(archive))).adjourned(surface) is None
+    assert adjourned(trial.told(quadratic(trial.points(archive))), surface) is None
 
 
 def test_a_wider_gaussian_is_compared_with_what_q_loses_itself():

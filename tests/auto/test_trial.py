@@ -14,7 +14,8 @@ from common import case
 from common import standard_normal as quadratic
 from mgvbp import Gaussian, errors
 from mgvbp.auto.rivals import blanket, elsewhere, peak, wider
-from mgvbp.auto.trial import summoned, tails
+from mgvbp.auto.sentence import tails
+from mgvbp.auto.trial import summoned
 from mgvbp.auto.witnesses import stratified, widened, witnesses
 from mgvbp.families import Full
 from mgvbp.surfaces import Archive

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.evolution import project
+from mgvbp.auto.hearings import adjourned
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import higher
 from mgvbp.auto.rivals import blanket, elsewhere, wider
 from mgvbp.auto.rules import Rules, in_time, refined
+from mgvbp.auto.sentence import Verdict, same_values, tails
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Trial, Verdict, repetition, same_values, summoned, tails
+from mgvbp.auto.trial import Trial, repetition, summoned
 from mgvbp.auto.witnesses import widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -113,7 +115,7 @@ class Court(Rules):
         if not any(verdict) and not len(trial.steps):
             return refined(replace(state, trial=None, want=0), surface.size)
         if not any(verdict):
-            if (again := trial.adjourned(surface, slopes)) is not None:
+            if (again := adjourned(trial, surface, slopes)) is not None:
                 return self._asked(state, again)
             verdict = tails(trial, state.archive, surface, self.tol)
         return self._sentenced(replace(state, trial=trial, want=0), verdict)

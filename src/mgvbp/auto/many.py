@@ -27,8 +27,8 @@ from mgvbp.auto import constants
 from mgvbp.auto.by_gradients import ByGradients, hopeless
 from mgvbp.auto.laplace import laplace
 from mgvbp.auto.leap import propose
+from mgvbp.auto.sentence import Verdict
 from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.trial import Verdict
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto import constants
-from mgvbp.auto.trial import FAR, NEAR, Trial, predicted
+from mgvbp.auto.sentence import predicted
+from mgvbp.auto.trial import FAR, NEAR, Trial
 from mgvbp.auto.witnesses import widened
 from mgvbp.core.linalg import Array
 from mgvbp.families import Full

@@ -18,25 +18,24 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
   hardly falls, eight points farther out show whether that is another mode, or goes on, as with a floor or waves.
 - *Askew.* What is oblique to all axes hardly shows five standard deviations out on one of them, but it does at sixteen.
   From three parameters on, where the surface misses such a probe, the gradient of what it misses is the direction in
-  which to look (`bearing`): differences show it, or the gradients at the probe.
+  which to look (`hearings`): differences show it, or the gradients at the probe.
 - *Elsewhere.* All these points are also looked at for other modes, and for Gaussians that are much wider (`rivals`).
+
+This file has what is asked at first; `hearings` has what is asked next, and `sentence` what the answers say.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
-from mgvbp.surfaces.surface import Surface
 
 NEAR, FAR, FARTHER = 5.5, 16.5, 49.5
 """Standard deviations from the mean at which the tails are looked at. The mass of a Gaussian beyond `NEAR` is 4e-8."""
@@ -111,36 +110,6 @@ class Trial:
             values[np.isnan(values)] = -np.inf
         return replace(self, values=values)
 
-    def adjourned(self, surface: Surface, slopes: Array | None = None) -> Trial | None:
-        """The next hearing, if there is more to ask; ``slopes`` (n, d) are the gradients at the last points.
-
-        At the second, near probes that failed are repeated, and tails that are heavy are looked at farther out. The
-        sides of a probe that the surface misses show a direction, in which probes follow. If these fall little, the
-        direction is corrected in the same way, once: nearly flat is not yet flat.
-        """
-        lost = np.isnan(self.values)
-        again = lost & self.near
-        following = replace(
-            self,
-            rows=np.empty(0, dtype=np.intp),
-            values=np.where(lost & ~self.near, -np.inf, self.values),
-            nearer=np.where(again, constants.NEARER, self.nearer),
-            hearing=self.hearing + 1,
-            around=-1,
-        )
-        if self.around >= 0:
-            direction = _from_sides(self, surface)
-            return None if direction is None else following.towards(direction)
-        following = _farther(following)
-        missed = _most_missed(self, surface)
-        if missed < 0:
-            return following if np.isnan(following.values).any() else None
-        if slopes is None:
-            return following.at_sides_of(missed)
-        slope = slopes[missed - len(self.values) + len(slopes)]
-        direction = _from_slope(self, surface, missed, slope)
-        return following if direction is None else following.towards(direction)
-
     def with_probes(self, along: NDArray[np.intp], steps: Array) -> Trial:
         """The trial with more probes in known directions."""
         return replace(
@@ -167,23 +136,6 @@ class Trial:
             self, directions=np.concatenate([self.directions, sides / lengths[:, None]]), around=k
         )
         return turned.with_probes(len(self.directions) + np.arange(d), lengths)
-
-
-class Verdict(NamedTuple):
-    """What speaks against a result; nothing does if no field is set."""
-
-    inconsistent: float = 0.0
-    """Nats by which the value of a draw changed in the company of other draws."""
-    noise: float = 0.0
-    """Nats by which two values of the same draw differ."""
-    outside: tuple[int, float] | None = None
-    """A parameter and a value of it at which the density is zero; the parameter is −1 if none stands out."""
-    improper: int | None = None
-    """A direction in which the density does not fall."""
-    suspects: tuple[tuple[int, int], ...] = ()
-    """Directions in which the surface misses the tails, the worst first, and how many witnesses each needs."""
-    heavy: bool = False
-    """Whether some tail is so heavy that few draws are not to be believed."""
 
 
 def summoned(
@@ -248,189 +200,3 @@ def _diagonals(dim: int, rng: np.random.Generator) -> Array:
     if dim == 2:
         signs = np.array([[1.0, 1.0], [1.0, -1.0]])
     return signs / math.sqrt(dim)
-
-
-def same_values(trial: Trial, evaluated: Array, archive: Archive) -> Verdict:
-    """What the draws that were evaluated again say; ``evaluated`` (n,) has the log densities at `Trial.points`."""
-    first, second = evaluated[: 2 * len(trial.rows)].reshape(2, -1)
-    before = archive.values[trial.rows]
-    lost = before == -np.inf
-    again = ~(np.isfinite(first[lost]) | np.isfinite(second[lost]))
-    if again.size and again.mean() >= 0.5:
-        return Verdict(outside=_boundary(archive, trial.q))
-    for a, b, known in zip(first[~lost], second[~lost], before[~lost], strict=True):
-        same = constants.SAME_VALUE + constants.ROUNDING * abs(known) + constants.OUTLYING * archive.noise
-        if not (math.isfinite(a) or math.isfinite(b)):
-            return Verdict(inconsistent=math.inf)
-        if archive.noise and not max(abs(a - b), abs(a - known)) <= same:
-            return Verdict(noise=float(max(abs(a - b), abs(a - known))))
-        if abs(a - b) > same:
-            return Verdict(noise=float(abs(a - b)))
-        if abs(a - known) > same:
-            return Verdict(inconsistent=float(abs(a - known)))
-    return Verdict()
-
-
-def tails(trial: Trial, archive: Archive, surface: Surface, tol: float) -> Verdict:
-    """What the probes of a trial, all of which have values, say about a surface at its q or near it."""
-    failures = np.count_nonzero(archive.values == -np.inf)
-    zero = trial.near & (trial.values == -np.inf)
-    if zero.any() and failures < constants.SCATTERED * len(archive.values):
-        k = int(np.flatnonzero(zero)[0])
-        axis = trial.axes[trial.along[k]] if trial.along[k] < len(trial.axes) else -1
-        return Verdict(outside=(axis, float(trial.probes[k, axis])))
-    if (flat := _improper(trial)) is not None:
-        return Verdict(improper=flat)
-    heavy = bool(_too_flat(trial, NEAR, FAR, constants.HEAVY_TAIL))
-    return Verdict(suspects=_suspects(trial, archive, surface, tol), heavy=heavy)
-
-
-def _too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list[int]:
-    """Probes at ``end`` where the density has fallen from ``start`` by less than ``least`` nats, or than log 3."""
-    least = max(least, constants.SLOWEST_FALL * math.log(end / start))
-    ends = np.flatnonzero(np.abs(trial.steps) == end).tolist()
-    return [k for k in ends if trial.values[_nearer(trial, k, start)] - trial.values[k] < least]
-
-
-def _improper(trial: Trial) -> int | None:
-    """The direction of a line on which the density falls more slowly than 1/θ, from `NEAR` or from `FARTHER` on.
-
-    Half of the remote probes must show it: some may belong to another mode, or to a slow exponential tail. In a
-    direction that was found, which is not quite exact, two are enough.
-    """
-    shown: dict[tuple[int, float], int] = {}
-    for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
-        line = int(trial.along[k]), math.copysign(1.0, trial.steps[k])
-        flat = any(
-            trial.values[_nearer(trial, k, start)] - trial.values[k]
-            < constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / start)
-            for start in (NEAR, FARTHER)
-        )
-        shown[line] = shown.get(line, 0) + int(flat)
-    original = len(trial.axes) + constants.DIAGONALS
-    needed = {line: constants.REMOTE // 2 if line[0] < original else 2 for line in shown}
-    return next((line[0] for line, count in shown.items() if count >= needed[line]), None)
-
-
-def _farther(trial: Trial) -> Trial:
-    """The trial with probes at `FARTHER` where tails are heavy, and remote ones where they rise or hardly fall."""
-    heavy = _too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
-    rising = [k for k in heavy if trial.values[k] > trial.values[_nearer(trial, k, NEAR)]]
-    remote = FARTHER * constants.REMOTE_RATIO ** np.arange(1, constants.REMOTE + 1)
-    asked, lines = trial, 0
-    for k in heavy:
-        if not _reaches(trial, k, FARTHER):
-            asked = asked.with_probes(trial.along[[k]], np.array([math.copysign(FARTHER, trial.steps[k])]))
-    for k in rising + _too_flat(trial, FAR, FARTHER):
-        if lines < constants.MOST_SUSPECTS and not _reaches(asked, k, float(remote[0])):
-            steps = np.asarray(math.copysign(1.0, trial.steps[k]) * remote, dtype=np.float64)
-            asked, lines = asked.with_probes(np.full(len(steps), trial.along[k]), steps), lines + 1
-    return asked
-
-
-def _reaches(trial: Trial, k: int, distance: float) -> bool:
-    """Whether there is a probe so far out on the line and the side of the k-th one."""
-    line = (trial.along == trial.along[k]) & (np.sign(trial.steps) == np.sign(trial.steps[k]))
-    return bool((np.abs(trial.steps[line]) >= distance).any())
-
-
-def _nearer(trial: Trial, k: int, distance: float) -> int:
-    """The probe on the line and the side of the k-th one, at a smaller distance."""
-    same = (trial.along == trial.along[k]) & (trial.steps == math.copysign(distance, trial.steps[k]))
-    return int(np.flatnonzero(same)[0])
-
-
-def _most_missed(trial: Trial, surface: Surface) -> int:
-    """The probe at `FAR` beside which to look for a direction; −1 if there is none.
-
-    It is the one that the surface misses most, then one in the direction that was found if the fall there is small.
-    """
-    far = (np.abs(trial.steps) == FAR) & np.isfinite(trial.values)
-    if trial.q.dim < constants.LEAST_ASKEW or trial.found == constants.MOST_FOUND:
-        return -1
-    if trial.found:
-        flat = _too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
-        return max((k for k in flat if trial.along[k] == trial.along[-1]), default=-1)
-    missed = np.where(far, np.abs(trial.values - predicted(surface, trial.probes)), 0.0)
-    k = int(np.argmax(missed))
-    return k if missed[k] > constants.ASKEW else -1
-
-
-def _from_sides(trial: Trial, surface: Surface) -> Array | None:
-    """The `bearing` by differences between the probe and those at its sides."""
-    k, d = trial.around, trial.q.dim
-    off = trial.values - predicted(surface, trial.probes)
-    return bearing((off[-d:] - off[k]) * np.where(trial.eps[k] < 0.0, -1.0, 1.0))
-
-
-def _from_slope(trial: Trial, surface: Surface, k: int, slope: Array) -> Array | None:
-    """The `bearing` by the gradient of the log density at the k-th probe, (d,)."""
-    d, q = trial.q.dim, trial.q
-    ahead, behind = (predicted(surface, trial.place(trial.eps[k] + h * np.eye(d))) for h in (1.0, -1.0))
-    return bearing(q.family.solve(q.factor, slope[None])[0] - 0.5 * (ahead - behind))
-
-
-def bearing(slope: Array) -> Array | None:
-    """The direction (d,), of length 1, of the gradient of what a surface misses; None if that is too small.
-
-    Whatever depends on one direction u alone, such as an oblique wall or floor, has a gradient along u everywhere.
-    """
-    length = float(np.linalg.norm(slope))
-    return slope / length if constants.ASKEW / FAR < length < np.inf else None
-
-
-def _suspects(trial: Trial, archive: Archive, surface: Surface, tol: float) -> tuple[tuple[int, int], ...]:
-    """The directions in which the surface misses near probes by more than it may, unless draws show what is there."""
-    near, finite = np.flatnonzero(trial.near), np.isfinite(archive.values)
-    theta = archive.theta[finite]
-    eps = trial.q.family.to_frame(trial.q.factor, theta - trial.q.mean)
-    off = np.abs(archive.values[finite] - predicted(surface, theta))
-    missed = np.abs(trial.values[near] - predicted(surface, trial.probes[near]))
-    limits = _limits(np.abs(trial.steps[near]), trial.q.dim, surface.rest, tol)
-    lacking: dict[int, float] = {}
-    for k, distance, limit in zip(near, missed, limits, strict=True):
-        along = int(trial.along[k])
-        beyond = np.sign(trial.steps[k]) * (eps @ trial.directions[along]) > constants.TAIL
-        shown = off > min(
-            constants.SHOWN, 0.5 * distance
-        )  # a probe that misses little shows no more nearer by
-        lacks = constants.WITNESSES * min(distance / limit, 1e12) ** 0.25 - np.count_nonzero(beyond & shown)
-        if limit < distance < np.inf and lacks > 0.0:
-            lacking[along] = max(float(lacks), lacking.get(along, 0.0))
-    worst = sorted(lacking, key=lambda along: -lacking[along])[: constants.MOST_SUSPECTS]
-    # enough draws for one witness at least
-    return tuple((along, math.ceil(max(lacking[along], 1.0) / constants.REACHING)) for along in worst)
-
-
-def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
-    """Nats by which the surface may miss points at these distances from the mean (n,), in standard deviations.
-
-    A step of D nats at t standard deviations takes D Φ(−t) from the bound. What is left of a smooth function, ``rest``
-    on average, grows like its fourth power. Scattered probes have √(d−1) of their distance from the other coordinates.
-    """
-    out = np.where(distances == NEAR, NEAR, distances - math.sqrt(dim - 1.0))
-    nats = np.clip(0.5 / ndtr(-out), constants.LEAST_MISS, constants.TAIL_NATS)
-    # the typical distance of draws, for a term of the fourth degree in d coordinates instead of one
-    typical = math.sqrt((min(dim, constants.FEW_DIMENSIONS) + 2.0) / 3.0)
-    further = np.where(distances == NEAR, 1.0, (distances / (NEAR * typical)) ** 4)
-    growth = constants.TAIL_GROWTH * np.maximum(further, constants.LEAST_GROWTH)
-    return np.asarray(np.maximum(tol * nats, growth * rest))
-
-
-def predicted(surface: Surface, theta: Array) -> Array:
-    """The log density at some points (n, d) according to the quadratic part of a surface."""
-    q = surface.q
-    return surface.predicted(q.family.to_frame(q.factor, theta - q.mean))
-
-
-def _boundary(archive: Archive, q: Gaussian) -> tuple[int, float]:
-    """The parameter, and its value, that best separates draws with a finite value from those without."""
-    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
-    inside = np.einsum("nd,nd->n", eps, eps) < (math.sqrt(q.dim) + NEAR) ** 2
-    theta, finite = archive.theta[inside], np.isfinite(archive.values[inside])
-    for axis in range(q.dim):
-        some, others = theta[finite, axis], theta[~finite, axis]
-        for sign in (1.0, -1.0):
-            if (sign * others).max() < (sign * some).min():
-                return axis, float(0.5 * sign * ((sign * others).max() + (sign * some).min()))
-    return -1, 0.0
