@@ -153,7 +153,7 @@ def run(fit: Fit, task: Task, prior: mgvbp.Gaussian, seed: int) -> Row:
     fitted = fit(task, prior, seed)
     seconds = perf_counter() - begin
     scores = task.network.predict(fitted, task.X_test, NUM_DRAWS).score(task.y_test)
-    bound = fitted.diagnose().elbo if isinstance(fitted, mgvbp.Posterior) else np.nan
+    bound = fitted.diagnose(1000).elbo if isinstance(fitted, mgvbp.Posterior) else np.nan
     return Row(scores.log_predictive_density, scores.accuracy, scores.ece, bound, seconds)
 
 

@@ -214,7 +214,7 @@ FIT = [
     row(fit2, "prior", "none", standard),
     row(fit2, "dim"),
     row(fit2, "method"),
-    row(fit2, "family"),
+    row(fit2, "family", "none", standard),
     row(fit2, "initial_mean", "none flags", standard),
     row(fit2, "initial_variance", "none true fraction trillion", standard),
     row(fit2, "max_iterations", "none trillion", standard),

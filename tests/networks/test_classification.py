@@ -76,7 +76,7 @@ def test_posterior_is_the_optimum_by_quadrature():
     exact = BayesianLogisticRegression(prior_variance=2.0).fit(task.X, task.y)
     densities = exact.predict_log_proba(task.X_test)[np.arange(len(task.y_test)), task.y_test]
     assert row.log_density == pytest.approx(densities.mean(), abs=1e-3)
-    assert row.bound == pytest.approx(exact.lower_bound_, abs=0.05)
+    assert row.bound == pytest.approx(exact.lower_bound_, abs=0.15)  # four standard errors of 1,000 draws
 
 
 def test_weights_of_zero_predict_all_classes_alike(softmax_regression):

@@ -232,7 +232,11 @@ def test_a_client_does_not_go_to_other_processes(client):
 
 
 def test_a_worker_killed_half_way(client):
-    options = {"method": FAST, "estimator": "regression", "max_iterations": 10}
+    options = {
+        "method": mgvbp.MGVBP(step_size=0.1, window=5),
+        "estimator": "regression",
+        "max_iterations": 10,
+    }
     undisturbed = mgvbp.fit(ShardedLikelihood(logistic, SHARDS), PRIOR, **options)
 
     def half_way(iteration):

@@ -250,10 +250,19 @@ def test_all_data_at_once_is_the_same_as_without_batches():
     np.testing.assert_array_equal(whole.mean, same.mean)
 
 
-def test_auto_wants_the_same_function_at_every_iteration():
-    with pytest.raises(InvalidInputError, match="minibatches"):
-        mgvbp.fit(batches(20), PRIOR)
-    assert mgvbp.fit(batches(None), PRIOR).converged
+def test_auto_takes_minibatches_with_gradients():
+    def values(theta, X, y):
+        return Linear()(theta, X, y)
+
+    with pytest.raises(InvalidInputError, match="needs gradients with minibatches"):
+        mgvbp.fit(batches(20, values), PRIOR)
+    whole = mgvbp.fit(batches(None), PRIOR, family="diagonal")
+    some = mgvbp.fit(batches(20), PRIOR)
+    assert whole.converged
+    assert some.converged
+    assert some.gap is None
+    assert np.abs((some.mean - whole.mean) / whole.std).max() < 0.3
+    np.testing.assert_allclose(some.std, whole.std, rtol=0.1)
 
 
 def test_a_gradient_of_all_data_does_not_go_with_minibatches():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mgvbp.auto import constants
-from mgvbp.auto.sentence import nearer, predicted, too_flat
+from mgvbp.auto.sentence import fall, predicted, too_flat
 from mgvbp.auto.trial import FAR, FARTHER, NEAR, Trial
 from mgvbp.core.linalg import Array
 from mgvbp.surfaces.surface import Surface
@@ -40,15 +40,17 @@ def adjourned(trial: Trial, surface: Surface, slopes: Array | None = None) -> Tr
         return following if np.isnan(following.values).any() else None
     if slopes is None:
         return following.at_sides_of(missed)
-    slope = slopes[missed - len(trial.values) + len(slopes)]
-    direction = _from_slope(trial, surface, missed, slope)
-    return following if direction is None else following.towards(direction)
+    asked = missed - len(trial.values) + len(slopes)  # negative if it was asked for at an earlier hearing
+    direction = _from_slope(trial, surface, missed, slopes[asked]) if asked >= 0 else None
+    if direction is not None:
+        return following.towards(direction)
+    return following if np.isnan(following.values).any() else None
 
 
 def _farther(trial: Trial) -> Trial:
     """The trial with probes at `FARTHER` where tails are heavy, and remote ones where they rise or hardly fall."""
     heavy = too_flat(trial, NEAR, FAR, constants.SUSPICIOUS_TAIL)
-    rising = [k for k in heavy if trial.values[k] > trial.values[nearer(trial, k, NEAR)]]
+    rising = [k for k in heavy if fall(trial, k, NEAR) < 0.0]
     remote = FARTHER * constants.REMOTE_RATIO ** np.arange(1, constants.REMOTE + 1)
     asked, lines = trial, 0
     for k in heavy:

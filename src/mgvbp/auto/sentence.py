@@ -72,7 +72,13 @@ def too_flat(trial: Trial, start: float, end: float, least: float = 0.0) -> list
     """Probes at ``end`` where the density has fallen from ``start`` by less than ``least`` nats, or than log 3."""
     least = max(least, constants.SLOWEST_FALL * math.log(end / start))
     ends = np.flatnonzero(np.abs(trial.steps) == end).tolist()
-    return [k for k in ends if trial.values[nearer(trial, k, start)] - trial.values[k] < least]
+    return [k for k in ends if fall(trial, k, start) < least]
+
+
+def fall(trial: Trial, k: int, start: float) -> float:
+    """Nats by which the density falls from ``start`` to the k-th probe; inf if one of them has no value."""
+    values = trial.values[nearer(trial, k, start)], trial.values[k]
+    return float(values[0] - values[1]) if np.isfinite(values).all() else math.inf
 
 
 def _improper(trial: Trial) -> int | None:
@@ -85,8 +91,7 @@ def _improper(trial: Trial) -> int | None:
     for k in np.flatnonzero(np.abs(trial.steps) > FARTHER).tolist():
         line = int(trial.along[k]), math.copysign(1.0, trial.steps[k])
         flat = any(
-            trial.values[nearer(trial, k, start)] - trial.values[k]
-            < constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / start)
+            fall(trial, k, start) < constants.SLOWEST_FALL * math.log(abs(trial.steps[k]) / start)
             for start in (NEAR, FARTHER)
         )
         shown[line] = shown.get(line, 0) + int(flat)

@@ -63,7 +63,7 @@ MOST_RADIUS = 100.0
 SIGNIFICANT = 4.0
 """A step tells how the gradient changes if the gradient was this many times its noise."""
 REMEMBERED = 6
-"""Steps that Anderson's acceleration combines."""
+"""Steps that `Ritz` combines."""
 UNCLEAR, FEW_FAILURES, MOST_FAILURES = 10.0, 3, 12
 """Steps in a row that are taken back before more draws are made: few, if the gradient is so many times its noise."""
 DISTINCT = 0.03
@@ -139,6 +139,8 @@ class StructuredState:
     """The Gaussian that the whole step from ``here`` leads to, as a mean and a factor; None if it is out of reach."""
     here: Sums | None = None
     """What is known of the last Gaussian that was accepted."""
+    known_at: int = -1
+    """The stage by whose draws ``here`` is known: other draws cannot be compared with it."""
     expected: float = math.inf
     """The noise of the last step before a verification."""
     failures: int = 0
@@ -305,7 +307,8 @@ class ByStructure:
     def _weighed(self, state: StructuredState, theta: Array, f: Array, slopes: Array) -> StructuredState:
         now = self._sums(state, theta, f, slopes)
         m, here = state.pairs, state.here
-        if here is not None and state.phase is Phase.LEAP:
+        same = state.phase is Phase.LEAP and state.known_at == state.stage
+        if here is not None and same:
             gain = now.h - here.h
             lost = -float(gain.mean()) - 1e-9 * abs(float(here.h.mean()))
             astray = lost > 0.0 and now.gap + now.noise > here.gap + here.noise
@@ -313,7 +316,7 @@ class ByStructure:
                 return self._taken_back(state)
         full = self._step(now, self.family.entries(now.gaussian.factor), 1.0)
         clear = here is not None and here.gap + here.noise > SIGNIFICANT * here.noise
-        if here is not None and clear and state.phase is Phase.LEAP and full and state.full:
+        if here is not None and clear and same and full and state.full:
             state = replace(
                 state, secants=(*state.secants, _secant(here, state.full, now, full))[-REMEMBERED:]
             )
@@ -324,7 +327,7 @@ class ByStructure:
         wider = min(widening * state.radius, MOST_RADIUS * self.dim)
         left = max(now.gap + now.noise, 0.0)
         state = replace(
-            state, here=now, full=full, q=now.gaussian, candidate=now.gaussian, lower_bound=bound,
+            state, here=now, known_at=state.stage, full=full, q=now.gaussian, candidate=now.gaussian, lower_bound=bound,
             lower_bound_se=error, gap=left + now.noise, gap_se=now.gap_se, failures=0, radius=wider,
         )  # fmt: skip
         if state.phase is Phase.VERIFY:

@@ -17,7 +17,7 @@ of it. A trial asks for a few more evaluations, which no decision has depended o
   at from 5.5 to 16.5 and, where it falls much less than that of a Gaussian, from there to 49.5. Where it rises or
   hardly falls, eight points farther out show whether that is another mode, or goes on, as with a floor or waves.
 - *Askew.* What is oblique to all axes hardly shows five standard deviations out on one of them, but it does at sixteen.
-  From three parameters on, where the surface misses such a probe, the gradient of what it misses is the direction in
+  From two parameters on, where the surface misses such a probe, the gradient of what it misses is the direction in
   which to look (`hearings`): differences show it, or the gradients at the probe.
 - *Elsewhere.* All these points are also looked at for other modes, and for Gaussians that are much wider (`rivals`).
 

@@ -116,7 +116,7 @@ def _digest(content: dict[str, Any], arrays: Arrays) -> str:
 
 
 DAMAGE = (Exception,)
-"""What a damaged or hostile file can cause in NumPy, zipfile and json: anything."""
+"""What a damaged file can cause in NumPy, zipfile and json: anything."""
 
 
 def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -20,7 +20,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.gaussian import frozen as frozen
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.families.sparse import SparsePrecision
-from mgvbp.families.structured import Structured
+from mgvbp.families.structured import Structured as Structured
 
 __all__ = [
     "BlockDiagonal",
@@ -30,7 +30,6 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "SparsePrecision",
-    "Structured",
     "resolve_family",
 ]
 

@@ -64,7 +64,7 @@ class SparsePrecision(Structured):
     >>> family = SparsePrecision.banded(200, 1)
     >>> posterior = mgvbp.fit(log_density, dim=200, grad=gradient, family=family)
     >>> posterior.converged, family.shape, posterior.std[:3].round(3)
-    (True, (399,), array([0.625, 0.516, 0.494]))
+    (True, (399,), array([0.625, 0.545, 0.513]))
     """
 
     name = "sparse"
@@ -110,7 +110,7 @@ class SparsePrecision(Structured):
         Examples
         --------
         >>> SparsePrecision.block_arrow([2, 2, 2], hubs=1).num_entries
-        16
+        25
         """
         return cls.from_edges(*patterns.arrow(sizes, hubs, order))
 
@@ -126,7 +126,7 @@ class SparsePrecision(Structured):
         --------
         >>> family = SparsePrecision.local("effect").resolved(["mu", "effect[0]", "effect[1]", "effect[2]"])
         >>> family.num_entries  # effects are independent given mu
-        7
+        10
         """
         if not names or not all(isinstance(name, str) for name in names):
             raise InvalidInputError(f"give the names of vectors, as in local('effects'); got {shown(names)}")

@@ -249,8 +249,15 @@ class Optimizer:
             radius=math.inf,
             num_draws=self.num_draws,
             phase="step",
-            lower_bound_se=float(sample.h.std(ddof=1)) / math.sqrt(len(sample.eps)),
+            lower_bound_se=_standard_error(sample.h),
         )
+
+
+def _standard_error(h: Array) -> float:
+    """Of the mean of ``h`` (S,); inf if that cannot be computed."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(h.std(ddof=1)) / math.sqrt(len(h)) if len(h) > 1 else math.inf
+    return error if math.isfinite(error) else math.inf
 
 
 def initial_frame(

@@ -84,7 +84,8 @@ class Examined(Approximation):
     @property
     def _improper(self) -> str:
         """What the fit has found in the tails that no draw of the approximation sees; empty if nothing."""
-        return next((check.found for check in self.checks if check.name == "tails" and not check.passed), "")
+        failed = (check.found for check in self.checks if check.name == "tails" and not check.passed)
+        return next((found for found in failed if "improper" in found), "")
 
     def draws(
         self, n: int, rng: int | np.random.Generator | None = None, *, corrected: bool = False

@@ -233,9 +233,14 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
 
 def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     """Fit a network, or minibatches, by `StreamSearch`."""
-    for name, given, usual in (("starts", settings.starts, 1), ("noise", settings.noise, None)):
-        if not (given is usual or given == usual):
-            raise InvalidInputError(f"{name}= is not for networks and minibatches: leave it out")
+    if not (isinstance(settings.starts, int) and settings.starts == 1):
+        raise InvalidInputError("starts= is not for networks and minibatches: leave it out")
+    if settings.noise:
+        raise InvalidInputError("noise= is not for networks and minibatches: leave it out")
+    if isinstance(settings.family, Structured):
+        raise InvalidInputError(
+            "a structured precision is not for networks and minibatches: leave family= out, or batch_size"
+        )
     if settings.aim is not None:
         raise InvalidInputError(
             "family='mixture' and 'auto' are not for networks and minibatches: leave it out"

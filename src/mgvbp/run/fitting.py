@@ -92,12 +92,12 @@ def fit(
         ``auto`` needs no tuning and certifies its result (`Posterior.gap`); for networks and minibatches it finds a
         mode and safeguards its steps, without a certificate. The named methods run with the paper's settings; an
         object such as ``MGVBP(step_size=..., ...)`` sets others.
-    family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal or Mixture, optional
+    family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal, SparsePrecision or Mixture, optional
         The structure of the covariance: full by default, but diagonal for networks and minibatches with ``auto``.
         Blocks are given by index or, for named parameters, by name. ``"mixture"``, or ``Mixture(components=None)``, is
         a mixture of Gaussians with full covariances, which comes near posteriors of any shape in up to about 20
-        dimensions. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior, else the mixture. Both state
-        their distance to the posterior (`Posterior.kl`).
+        dimensions, and more with gradients. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior,
+        else the mixture. Both state their distance to the posterior (`Posterior.kl`).
     estimator : {"auto", "h", "loglik", "regression", "gradient", "fisher"} or Estimator
         How the named methods estimate the gradients of the lower bound. ``auto`` is "gradient" if ``log_likelihood``
         has a gradient, else "regression" if it is affordable, else "h".

@@ -7,7 +7,7 @@ and draws where the surrogate knows least of what may matter (`exploration`). Wi
 same steps climb the bound on the log density itself (`climbing`).
 """
 
-from mgvbp.auto.mixtures.rounds import Aim
-from mgvbp.auto.mixtures.search import LOOSE, MOST_PARAMETERS, MOST_WITH_GRADIENTS, Mixture, MixtureSearch
+from mgvbp.auto.mixtures.rounds import MOST_PARAMETERS, Aim
+from mgvbp.auto.mixtures.search import LOOSE, MOST_WITH_GRADIENTS, Mixture, MixtureSearch
 
 __all__ = ["LOOSE", "MOST_PARAMETERS", "MOST_WITH_GRADIENTS", "Aim", "Mixture", "MixtureSearch"]

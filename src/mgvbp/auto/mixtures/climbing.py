@@ -14,7 +14,7 @@ import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position, halved, paired, points
 from mgvbp.auto.mixtures.distance import measuring, weighed
-from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, Rounds, log_volume, measured_by
+from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, MOST_PARAMETERS, Rounds, log_volume, measured_by
 from mgvbp.auto.mixtures.state import MixtureState, Question
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
@@ -53,6 +53,9 @@ class Climbing(Rounds):
             framed = replace(framed, most=state.spent + MOST_GRADIENTS * (d + 10))
         first = 2 * MEASURING + 2 * SHORTEST * (2 * FEWEST_COMPONENTS - 1) * _fewest_points(d)
         if not alone and (count > self._most_components or framed.room < first):
+            if d > MOST_PARAMETERS:
+                limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=framed.most)
+                return replace(framed, question=None, ending=limit)
             return replace(super().framed(state), climbs=False)  # a surrogate makes more of what is left
         return replace(framed, z=None, here=None)
 
@@ -72,6 +75,8 @@ class Climbing(Rounds):
         slopes = frame.family.solve(frame.factor, gradients)
         state = replace(state, question=None, spent=state.spent + len(values))
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+            if state.here is None and len(slopes[0]) > MOST_PARAMETERS:
+                return replace(state, ending=Ending.of(Outcome.NO_REGION))
             if state.here is None:
                 return replace(state, climbs=False, z=None)
             return replace(state, here=state.here.shorter())

@@ -26,6 +26,8 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM
 from mgvbp.surfaces.process import usual
 
+MOST_PARAMETERS = 40
+"""Most parameters for which a mixture is tried by values: beyond that a surrogate takes more draws than it can hold."""
 FEWEST_COMPONENTS = 4
 """Gaussians that the first round may end with."""
 MOST_COMPONENTS = 16

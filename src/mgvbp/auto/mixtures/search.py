@@ -22,8 +22,6 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import Info
 
-MOST_PARAMETERS = 40
-"""Most parameters for which a mixture is tried by values: beyond that a surrogate takes more draws than it can hold."""
 MOST_WITH_GRADIENTS = 100
 """Most parameters with gradients: beyond that a step takes 7,000 evaluations, and weights do not tell the distance."""
 LOOSE = 0.2
@@ -117,7 +115,17 @@ class MixtureSearch:
             )
         d = tried.distance
         mixture = from_frame(state.frame, tried.mixture)
-        return Best(mixture, d.lower_bound, d.lower_bound_se, None, None, _checks(state, d), d)
+        return Best(mixture, d.lower_bound, d.lower_bound_se, None, None, self._checks(d), d)
+
+    def _checks(self, distance: Distance) -> tuple[Check, ...]:
+        """What tried to refute the mixture."""
+        passed, rounds = math.isfinite(distance.kl), len(self.state.tried)
+        nats = f"{distance.kl:.3f} nats from the posterior (se {distance.kl_se:.3f})"
+        climbed = self._rounds is self._climbing
+        looked = (
+            "draws around all of its Gaussians" if climbed else "draws where the surrogate was least sure"
+        )
+        return Check("its own fresh draws", passed, nats), Check(looked, passed, f"{rounds} rounds")
 
     def _better(self, found: SearchState, tried: Tried) -> bool:
         """Whether the Gaussian is the better result: it is near enough, or its bound is higher but for errors."""
@@ -236,14 +244,4 @@ def _from(found: SearchState, distance: Distance) -> Distance:
         kl_se=math.hypot(distance.log_evidence_se, found.lower_bound_se),
         lower_bound=found.lower_bound,
         lower_bound_se=found.lower_bound_se,
-    )
-
-
-def _checks(state: MixtureState, distance: Distance) -> tuple[Check, ...]:
-    """What tried to refute the mixture."""
-    passed, rounds = math.isfinite(distance.kl), len(state.tried)
-    nats = f"{distance.kl:.3f} nats from the posterior (se {distance.kl_se:.3f})"
-    return (
-        Check("its own fresh draws", passed, nats),
-        Check("draws where the surrogate was least sure", passed, f"{rounds} rounds"),
     )

@@ -5,7 +5,7 @@ other, at draws whose ε are the same in all checks, so that differences between
 
 - a gain of more than the tolerance is kept, and the next round takes longer steps;
 - a smaller one is kept too, but the next steps are shorter: what is left may be their noise;
-- a loss beyond its noise is undone, and the next steps are much shorter.
+- a loss beyond its noise and the tolerance is undone, and the next steps are much shorter.
 
 After `STALE` rounds in a row without a gain, the result and the start are measured at fresh draws, and the better one
 is returned. So no result is worse than its start, and the bound is not that of a maximum over noisy values.
@@ -58,7 +58,7 @@ FALL = 100.0
 """A round is undone at once if a batch has a bound that is so many times as low as that of the best Gaussian; batches
 alone do not differ by as much."""
 LOSS = 2.0
-"""Standard errors beyond which a loss is undone."""
+"""Standard errors beyond which a loss is undone, if it is more than the tolerance too."""
 STALE = 3
 """Rounds in a row without a gain that end the search: the steps are then an eighth as long as when gains ended."""
 LEAST_GAIN, GAIN_BY_PARAMETER = 0.1, 1e-3
@@ -237,7 +237,7 @@ class StreamSearch:
                     "the point is this exception's .theta",
                     theta,
                 )
-            return self._after_point(replace(state, point=point.back(), done=0, totals=None))
+            return self._after_point(replace(state, point=point.back(), done=self._begun(state), totals=None))
         if state.done > self.climb - self.epoch:
             state = replace(state, totals=density if state.totals is None else state.totals + density)
         point = point.moved(slopes[0], self.scale)
@@ -299,7 +299,7 @@ class StreamSearch:
         if state.undone > 10:
             raise error
         q = Gaussian.from_factor(state.q.mean, 4.0 * state.q.factor, self.family)
-        return replace(state, q=q, done=0, undone=state.undone + 1)
+        return replace(state, q=q, done=self._begun(state), undone=state.undone + 1)
 
     def _to_check(self, state: StreamState) -> StreamState:
         return replace(state, stage=Stage.CHECK, done=0, average=None, totals=None)
@@ -308,6 +308,8 @@ class StreamSearch:
 
     def _summed(self, state: StreamState, eps: Array, theta: Array, values: Array) -> StreamState:
         """After a batch of a check; after the last one of the epoch, decide."""
+        if state.done < 1:  # the rest of an epoch in which a round was undone
+            return state
         totals = values if state.totals is None else state.totals + values
         if state.done < self.epoch:
             return replace(state, totals=totals)
@@ -343,7 +345,7 @@ class StreamSearch:
             return self._next(replace(state, start=found, best=found))
         with np.errstate(invalid="ignore"):
             gain, se = found.gain_over(best)
-        if not gain > -LOSS * se:  # nan is a loss too
+        if not gain > -max(LOSS * se, self.tol):  # nan is a loss too
             return self._undone(state)
         if gain > self.tol:
             step = min(LONGEST, state.longest, LONGER * state.step)
@@ -374,12 +376,17 @@ class StreamSearch:
             )
         )
 
+    def _begun(self, state: StreamState) -> int:
+        """Minus the iterations that are left of this epoch: checks take whole epochs, which have each row once."""
+        return -(-state.iteration % self.epoch)
+
     def _next(self, state: StreamState) -> StreamState:
         """Begin the next round, or the verification if there is nothing to gain or no time for another round."""
-        late = state.iteration + self.round * state.length + 2 * self.epoch > self.most
+        late = state.iteration + self.round * state.length + 3 * self.epoch > self.most
         ended = state.stale >= STALE or state.step < LEAST_STEP
         stage = Stage.VERIFY if ended or late else Stage.STEP
-        return replace(state, stage=stage, done=0, average=None, totals=None, rounds=state.rounds + 1)
+        done = self._begun(state)
+        return replace(state, stage=stage, done=done, average=None, totals=None, rounds=state.rounds + 1)
 
 
 def _draws(q: Gaussian, eps: Array) -> Array:

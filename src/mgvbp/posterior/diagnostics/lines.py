@@ -51,9 +51,11 @@ def along_lines(
 ) -> Lines | None:
     """Profiles from fresh ``draws`` of ``q`` and ``number`` moved ones, at least one for each parameter.
 
-    It is None where the function fails out there.
+    It is None if that would be more than ``number`` and more than the draws, and where the function fails out there.
     """
     together = 1 if draws.gradients is None else max(1, q.dim // AT_ONCE)
+    if q.dim > together * max(number, len(draws.theta)):
+        return None
     axes, ends = _turns(q.dim, max(1, (number - RAYS) * together // q.dim), together, rng)
     pairs = np.arange(len(axes)) % len(draws.theta)
     x = (draws.theta - q.mean) / q.std
