@@ -635,7 +635,8 @@ def test_more_draws_may_do():
         assert diagnosis.verdict == "distrust"
         assert not diagnosis.settled
         assert "not settled with 60 draws" in diagnosis.advice
-        assert int(diagnosis.advice.partition("diagnose(")[2].partition(")")[0]) > 60
+        number = diagnosis.advice.partition("diagnose(")[2].partition(")")[0]
+        assert int(number) > 60 if number else "even 1,000,000 might not tell" in diagnosis.advice
 
 
 def test_many_parameters_that_are_all_wrong():

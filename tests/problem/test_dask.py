@@ -233,7 +233,7 @@ def test_a_client_does_not_go_to_other_processes(client):
 
 def test_a_worker_killed_half_way(client):
     options = {
-        "method": mgvbp.MGVBP(step_size=0.1, window=5),
+        "method": mgvbp.MGVBP(step_size=0.01, window=5),
         "estimator": "regression",
         "max_iterations": 10,
     }

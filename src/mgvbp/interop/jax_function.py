@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from scipy.linalg import helmert
 
 from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.interop.compiled import Compiled
 from mgvbp.interop.constraints import constrain_by
 from mgvbp.problem.minibatch import Minibatches
@@ -63,7 +64,7 @@ class JaxModel(JaxLikelihood):
             values = constrain(theta)
             if not vectorized:
                 return model.function(**values)
-            return model.function(**{name: value[None] for name, value in values.items()})[0]
+            return _only(model.function(**{name: value[None] for name, value in values.items()}))
 
         super().__init__(traced)
         self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
@@ -106,7 +107,17 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         )
     if isinstance(function, Model) and type(function).__call__ is Model.__call__:
         return JaxModel(function, vectorized=vectorized)
-    return JaxLikelihood((lambda row, *data: function(row[None], *data)[0]) if vectorized else function)
+    return JaxLikelihood((lambda row, *data: _only(function(row[None], *data))) if vectorized else function)
+
+
+def _only(values: Any) -> Any:
+    """The value of a function of all draws, called with one of them."""
+    if np.shape(values) != (1,):
+        raise EvaluationError(
+            f"log_likelihood returned shape {np.shape(values)} for one draw of shape (1, d); expected (1,): one value "
+            "per draw. For a function of one draw use mgvbp.from_jax(function)"
+        )
+    return values[0]
 
 
 def _interval(jax: Any, transform: Interval, x: Any) -> Any:

@@ -98,10 +98,18 @@ class Minibatches:
         positive_integer(iteration, "iteration")
         if self.num_batches == 1:
             return Batch(self, self.data, 1.0)
-        epoch, position = divmod(iteration - 1, self.num_batches)
-        start, stop = (k * self.num_rows // self.num_batches for k in (position, position + 1))
-        rows = np.sort(self._order(epoch)[start:stop])
+        rows = np.sort(self._order((iteration - 1) // self.num_batches)[self._part(iteration)])
         return Batch(self, tuple(array[rows] for array in self.data), self.num_rows / len(rows))
+
+    def share(self, iteration: int) -> float:
+        """The share of all rows that the batch of an iteration has; those of an epoch have all of them."""
+        part = self._part(iteration)
+        return (part.stop - part.start) / self.num_rows
+
+    def _part(self, iteration: int) -> slice:
+        """Where the rows of an iteration are in the order of its epoch."""
+        position = (iteration - 1) % self.num_batches
+        return slice(*(k * self.num_rows // self.num_batches for k in (position, position + 1)))
 
     def __call__(self, theta: Array) -> Array:
         """The log-likelihood of all data, (S, d) -> (S,)."""

@@ -58,6 +58,9 @@ class Streamed(Protocol):
     def at(self, iteration: int, /) -> LogLikelihood:
         """The log-likelihood of iteration 1, 2, ..."""
 
+    def share(self, iteration: int, /) -> float:
+        """The share of all data that an iteration sees: `at` divides by it."""
+
     def __call__(self, theta: Array, /) -> Any:
         """The log-likelihood of all data."""
 
@@ -158,6 +161,10 @@ class Problem:
         if points.ndim != 2 or points.shape[1] != self.dim:
             raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
         return self.evaluate_at(None, points, "values")[0]
+
+    def share(self, iteration: int) -> float:
+        """The share of all data that an iteration sees."""
+        return cast(Streamed, self.log_likelihood).share(iteration) if self.num_batches > 1 else 1.0
 
     def evaluate_at(self, iteration: int | None, theta: Array, needs: Needs) -> tuple[Array, ...]:
         """What an estimator needs at each row: values (S,), gradients (S, d) and squares (S, d), so far as it does.

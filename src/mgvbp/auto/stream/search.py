@@ -116,6 +116,7 @@ class StreamSearch:
     ) -> None:
         self.prior, self.dim, self.family = problem.prior, problem.dim, family
         self.epoch = problem.num_batches
+        self._share = problem.share
         self.tol = max(LEAST_GAIN, GAIN_BY_PARAMETER * self.dim) if tol is None else tol
         self.climb = self.epoch * math.ceil(LEAST / self.epoch)
         self.round = max(self.climb, EPOCHS * self.epoch)
@@ -310,10 +311,11 @@ class StreamSearch:
         """After a batch of a check; after the last one of the epoch, decide."""
         if state.done < 1:  # the rest of an epoch in which a round was undone
             return state
-        totals = values if state.totals is None else state.totals + values
+        part = self._share(state.iteration) * values  # batches may differ in size
+        totals = part if state.totals is None else state.totals + part
         if state.done < self.epoch:
             return replace(state, totals=totals)
-        density = totals / self.epoch + log_prior(self.prior, theta)
+        density = totals + log_prior(self.prior, theta)
         state = replace(state, done=0, totals=None)
         number = len(eps)
         if state.stage is Stage.CHECK:

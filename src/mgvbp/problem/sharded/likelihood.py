@@ -106,6 +106,10 @@ class ShardedLikelihood:
         """The log-likelihood of iteration 1, 2, ...: that of some shards, as if of all."""
         return self._batches.at(iteration)
 
+    def share(self, iteration: int) -> float:
+        """The share of all shards that an iteration has."""
+        return self._batches.share(iteration)
+
     def __call__(self, theta: Array) -> Array:
         """The log-likelihood of all data, (S, d) -> (S,)."""
         return self._sum(theta, self._everything)
