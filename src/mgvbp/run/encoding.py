@@ -28,6 +28,7 @@ from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.stream.adam import Adam
+from mgvbp.auto.low_rank import LowRankState, Pull
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.structured import Secant, StructuredState, Sums
 from mgvbp.auto.trial import Trial
@@ -35,7 +36,7 @@ from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, SparsePrecision
+from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, LowRank, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
@@ -49,7 +50,7 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, Measured, MixtureState, Moments, Place, Point, Position, Question, SearchState, Secant, Snapshot, Start,
+    Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, SearchState, Secant, Snapshot, Start,
     Starts, State, StreamState, StructuredState, Sums, Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
@@ -95,6 +96,8 @@ class Encoder:
             return {"family": value.name, "dim": value.dim}
         if isinstance(value, SparsePrecision):
             return {"sparse": [value.dim, self(value.edges), self(value.order)]}
+        if isinstance(value, LowRank):
+            return {"low_rank": [value.dim, value.rank]}
         if isinstance(value, BlockDiagonal):
             return {"blocks": [block.tolist() for block in value.blocks]}
         if isinstance(value, Gaussian):  # a Posterior too, as a prior
@@ -166,6 +169,8 @@ class Decoder:
         if "sparse" in value:
             dim, edges, order = value["sparse"]
             return SparsePrecision.from_edges(dim, self(edges), self(order))
+        if "low_rank" in value:
+            return LowRank.of(*value["low_rank"])
         if "blocks" in value:
             return BlockDiagonal(value["blocks"])
         if "gaussian" in value:
