@@ -53,10 +53,16 @@ from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, gr
 
 MOST_RANK = 64
 """Largest rank that is chosen by itself."""
-EXTRA = 8
-"""Directions that are asked for beyond those that are wanted."""
+LEAST_SEEN = 24
+"""Least directions that are asked for, and otherwise twice as many as columns are wanted."""
+NODE = math.sqrt(3.0)
+"""Outer node of the quadrature by three points."""
+BASES = 2
+"""Pairs of draws through which the lines of a look go."""
 EARLY, CLEARLY = 3, 1.0
 """Steps between two looks before the optimum is reached; they take eigenvalues above this only."""
+FAST, ROUND_OFF = 0.7, 1e-12
+"""Steps that make gap and noise smaller by this factor go on down to so many nats per parameter: they cost little."""
 WORTH = 0.2
 """New columns are worth it if they promise this share of the tolerance together."""
 NEGLIGIBLE = 1e-3
@@ -65,8 +71,22 @@ MOST_LOOKS = 30
 """Most looks for new columns."""
 KEPT = 0.1
 """The least share of the smallest eigenvalue of U that a step leaves."""
+DAMPING = 0.03
+"""Added to N∘N in a step: where almost all is known by U, D is hardly defined, and would take wild steps."""
 SOLVED, MOST_PRODUCTS = 1e-6, 50
 """Accuracy, and most products, of the conjugate gradients."""
+
+
+class Rest(NamedTuple):
+    """The eigenvalues of R that a look has shown and that did not become columns of U: a control variate."""
+
+    W: Array
+    """Their vectors, in θ, (d, k): the precision lacks ``W diag(weights) Wᵀ``."""
+    weights: Array
+
+    def times(self, v: Array) -> Array:
+        """The products with the rows of ``v``."""
+        return np.asarray((v @ self.W * self.weights) @ self.W.T)
 
 
 class Pull(NamedTuple):
@@ -86,6 +106,11 @@ class Pull(NamedTuple):
     """The gap without bias, and its standard error."""
     noise: float
     """The nats that the noise of the gradient costs if a step follows it."""
+
+    @property
+    def left(self) -> float:
+        """The gap on these very draws."""
+        return max(self.gap + self.noise, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +135,8 @@ class LowRankState:
     """What is asked for in a look: orthonormal rows in the frame, (k, d)."""
     again: bool = False
     """Whether the look is a power iteration, after which there is another."""
+    rest: Rest | None = None
+    """What the last look has left."""
     steps: int = 0
     """Steps since the last look."""
     looks: int = 0
@@ -170,12 +197,26 @@ class ByLowRank:
 
     def ask(self, state: LowRankState) -> Array:
         """The draws to evaluate next, in pairs, (2m, d)."""
-        q, half = state.candidate, state.directions
-        if half is None:
-            rng = np.random.default_rng((*state.key, state.stage, STREAM))
+        q = state.candidate
+        rng = np.random.default_rng((*state.key, state.stage, STREAM))
+        if state.directions is None:
             half = rng.standard_normal((state.pairs, self.dim))
+        else:  # on a line through a draw, at the outer nodes of a quadrature by three
+            x, bases = state.directions, self._bases(state)
+            base = rng.standard_normal((bases, self.dim))
+            base = np.concatenate([base, -base]) if bases else np.zeros((1, self.dim))
+            base = base[:, None] - (base @ x.T)[:, :, None] * x
+            half = (base + NODE * x).reshape(-1, self.dim)
+            other = (base - NODE * x).reshape(-1, self.dim)
+            delta = self.family.from_frame(q.factor, np.concatenate([half, other]))
+            return np.asarray(q.mean + delta)
         delta = self.family.from_frame(q.factor, half)
         return np.concatenate([q.mean + delta, q.mean - delta])
+
+    @staticmethod
+    def _bases(state: LowRankState) -> int:
+        """Pairs of draws through which the lines of a look go; a power iteration goes through the mean."""
+        return 0 if state.again else BASES
 
     def tell(
         self, state: LowRankState, theta: Array, values: ArrayLike, gradients: ArrayLike | None
@@ -213,7 +254,9 @@ class ByLowRank:
         return density, slopes
 
     def _limited(self, state: LowRankState) -> LowRankState:
-        pairs = state.pairs if state.directions is None else len(state.directions)
+        pairs = state.pairs
+        if state.directions is not None:
+            pairs = len(state.directions) * max(2 * self._bases(state), 1)
         if state.ending is None and state.n_evaluations + 2 * pairs > state.max_evaluations:
             return replace(state, ending=Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations))
         return state
@@ -229,10 +272,24 @@ class ByLowRank:
         even, odd = 0.5 * (slopes[:m] + slopes[m:]), 0.5 * (slopes[:m] - slopes[m:])
         by_mean = family.solve(q.factor, even).reshape(BATCHES, -1, self.dim).mean(axis=1)
         R = -family.solve(q.factor, odd) - eps
-        shares = (BATCHES, -1, self.dim)
-        e, r = eps.reshape(shares), R.reshape(shares)
-        RQ = 0.5 * (np.swapaxes(r, 1, 2) @ (e @ Q) + np.swapaxes(e, 1, 2) @ (r @ Q)) / e.shape[1]
-        outside = (_outside(Q, r) * _outside(Q, e)).mean(axis=1)
+        rest = self._rest(state, eps, R)
+        r = R if rest is None else R - rest.times(eps)
+        # what a diagonal and a product with Q explain has no noise, as in a regression
+        N = 1.0 - np.square(Q).sum(axis=1)
+        e = _outside(Q, eps)
+        c = N * (_outside(Q, r) * e).sum(axis=0) / np.square(e).sum(axis=0)
+        a = _solved(Q, c, DAMPING)
+        r = r - _outside(Q, e * a)
+        x = _symmetric(Q, r.T @ (eps @ Q) / m)
+        r = r - (eps @ Q) @ x.T - _outside(Q, eps) @ x @ Q.T
+        share = m // BATCHES
+        parted = (BATCHES, share, self.dim)
+        by_Q = np.swapaxes(r.reshape(parted), 1, 2) @ (eps @ Q).reshape(BATCHES, share, -1) / share
+        RQ = np.array([x + _symmetric(Q, some) for some in by_Q])
+        outside = _squared(Q, a) + (_outside(Q, r) * e).reshape(parted).mean(axis=1)
+        if rest is not None:
+            RQ = RQ + rest.times(Q.T).T
+            outside = outside + np.square(_outside(Q, rest.W.T).T) @ rest.weights
         a = np.array([_solved(Q, c) for c in outside])
         QRQ = (Q.T @ RQ).reshape(BATCHES, -1)
         flat = RQ.reshape(BATCHES, -1)
@@ -240,9 +297,18 @@ class ByLowRank:
         gram += 0.25 * (outside @ a.T + a @ outside.T)
         h = f - q.log_density_at(theta)
         pull = Pull(
-            q, 0.5 * (h[:m] + h[m:]), even.mean(axis=0), a.mean(axis=0), RQ.mean(axis=0), *compared(gram)
+            q, 0.5 * (h[:m] + h[m:]), even.mean(axis=0), _solved(Q, outside.mean(axis=0), DAMPING), RQ.mean(axis=0), *compared(gram)
         )
         return pull, R
+
+    def _rest(self, state: LowRankState, eps: Array, R: Array) -> Rest | None:
+        """What the last look has left, in the frame; None if it does not explain the products R of the draws."""
+        if state.rest is None:
+            return None
+        rest = Rest(self.family.solve(state.candidate.factor, state.rest.W.T).T, state.rest.weights)
+        there = rest.times(eps)
+        share = float(np.vdot(R, there)) / max(float(np.vdot(there, there)), 1e-300)
+        return Rest(rest.W, min(share, 1.0) * rest.weights) if share > 0.0 else None
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -263,13 +329,14 @@ class ByLowRank:
     def _weighed(self, state: LowRankState, theta: Array, f: Array, slopes: Array) -> LowRankState:
         now, R = self._pull(state, theta, f, slopes)
         m, here = state.pairs, state.here
+        left = now.left
         if here is not None and state.phase is Phase.LEAP:
             gain = now.h - here.h
             lost = -float(gain.mean()) - 1e-9 * abs(float(here.h.mean()))
-            astray = lost > 0.0 and now.gap + now.noise > here.gap + here.noise
-            if astray or lost > LOSS * gain.std(ddof=1) / math.sqrt(m):
+            # the step follows the noise of these very draws, which lowers the bound on them: its gradient tells more
+            allowed = LOSS * gain.std(ddof=1) / math.sqrt(m) + here.left
+            if lost > allowed or (lost > 0.0 and left > here.left):
                 return self._taken_back(state)
-        left = max(now.gap + now.noise, 0.0)
         state = replace(
             state, here=now, q=now.gaussian, candidate=now.gaussian, gap=left + now.noise, gap_se=now.gap_se,
             failures=0, steps=state.steps + 1, grown=False, beta=min(1.0, 2.0 * state.beta),
@@ -277,8 +344,14 @@ class ByLowRank:
         )  # fmt: skip
         if state.phase is Phase.VERIFY:
             return self._verified(state, now)
-        far = left > max(CLEAR * now.noise, 0.5 * SAFE * self.tol)
-        if not state.complete and state.looks < MOST_LOOKS and (not far or state.steps >= EARLY):
+        fast = (
+            here is not None
+            and state.phase is Phase.LEAP
+            and now.noise + left > ROUND_OFF * self.dim
+            and now.noise + left < FAST * (here.noise + here.left)
+        )
+        far = fast or left > max(CLEAR * now.noise, 0.5 * SAFE * self.tol)
+        if (not far or state.steps >= EARLY) and not state.complete and state.looks < MOST_LOOKS:
             looking = self._looking(state, R, again=True)
             if looking is not None:
                 return replace(looking, complete=not far)
@@ -292,36 +365,39 @@ class ByLowRank:
         """Ask for products of R with a basis of the vectors ``seen``; None if there is no room for a column."""
         Q = self.family.parts(state.q.factor).Q
         room = self.most_rank - Q.shape[1]
-        if room <= 0:
-            return None
         wanted = room if self.family.rank is not None else min(room, max(16, Q.shape[1]))
         _, sizes, rows = np.linalg.svd(_outside(Q, seen), full_matrices=False)
-        most = min(wanted + EXTRA, self.dim - Q.shape[1])
+        most = min(max(2 * wanted, LEAST_SEEN), self.dim - Q.shape[1])
         rows = rows[:most][sizes[:most] > 1e-10 * max(sizes[0], 1e-300)]
         if not len(rows):
             return None
+        rows = np.concatenate([Q.T, rows])
         return replace(state, phase=Phase.HESSIAN, directions=rows, again=again)
 
     def _seen(self, state: LowRankState, directions: Array, slopes: Array) -> LowRankState:
         """Take the products of R with the directions; add columns to U, or go on without."""
         family, q, k = self.family, state.q, len(directions)
-        R = -family.solve(q.factor, 0.5 * (slopes[:k] - slopes[k:])) - directions
+        odd = (slopes[: len(slopes) // 2] - slopes[len(slopes) // 2 :]).reshape(-1, k, self.dim).mean(axis=0)
+        R = -family.solve(q.factor, 0.5 / NODE * odd) - directions
         state = replace(state, directions=None, steps=0, looks=state.looks + (not state.again))
         if state.again and (more := self._looking(state, R, again=False)) is not None:
             return more
-        parts = family.parts(q.factor)
-        B = directions @ R.T
-        values, vectors = np.linalg.eigh(0.5 * (B + B.T))
-        values, vectors = values[::-1], vectors[:, ::-1]
-        worth = 0.5 * (values - np.log1p(np.maximum(values, 0.0)))
+        root, _, s, k = family.parts(q.factor)
+        # the precision in the span of the directions, in units of D: Q comes first among them
+        B, k = directions @ R.T, np.concatenate([k, np.ones(len(directions) - len(k))])
+        core = (np.eye(len(k)) + 0.5 * (B + B.T)) * k * k[:, None] - np.eye(len(k))
+        values, vectors = np.linalg.eigh(core)
+        values, W = values[::-1], root[:, None] * (directions.T @ vectors[:, ::-1])
+        worth = _worth(values)
+        least = 0.0 if state.complete else CLEARLY
         kept = (values > 0.0) & (worth > NEGLIGIBLE * self.tol)
-        if not state.complete:
-            kept &= values > CLEARLY
-        kept[self.most_rank - len(parts.s) :] = False
-        if not kept.any() or (state.complete and worth[kept].sum() < WORTH * self.tol):
+        kept[len(s) :] &= values[len(s) :] > least
+        kept[self.most_rank :] = False
+        state = replace(state, rest=Rest(W[:, ~kept], values[~kept]))
+        if worth[kept].sum() - _worth(s * s).sum() < WORTH * self.tol:
             return self._leapt(state)
-        new = family.times(q.factor, vectors[:, kept].T @ directions).T * np.sqrt(values[kept])
-        candidate = self._gaussian(q.mean, np.column_stack([q.factor, new]))
+        factor = np.column_stack([root, W[:, kept] * np.sqrt(values[kept])])
+        candidate = self._gaussian(q.mean, factor)
         return replace(state, candidate=candidate, phase=Phase.LEAP, grown=True, complete=False)
 
     def _grown(self, state: LowRankState, here: Pull) -> LowRankState:
@@ -359,7 +435,7 @@ class ByLowRank:
         assert here is not None
         if state.grown:
             return self._leapt(replace(state, grown=False, complete=True))
-        unclear = here.gap + here.noise < UNCLEAR * here.noise
+        unclear = here.left < UNCLEAR * here.noise
         if state.failures >= (FEW_FAILURES if unclear else MOST_FAILURES):
             return self._grown(state, here)
         return self._leapt(replace(state, beta=0.5 * state.beta, failures=state.failures + 1))
@@ -397,10 +473,15 @@ class ByLowRank:
         core = T @ np.block([[np.diag(s * s), step], [step, np.zeros((rank, rank))]]) @ T.T
         values, vectors = np.linalg.eigh(core)
         values = np.maximum(values[::-1][:rank], KEPT * s[-1] ** 2)
-        worth = 0.5 * (values - np.log1p(values))
-        kept = worth > NEGLIGIBLE * self.tol
+        kept = _worth(values) > NEGLIGIBLE * self.tol
         V = basis @ vectors[:, ::-1][:, :rank][:, kept] * np.sqrt(values[kept])
         return np.column_stack([grown, root[:, None] * V])
+
+
+def _worth(values: Array) -> Array:
+    """The nats that columns of U with these eigenvalues are worth."""
+    positive = np.maximum(values, 0.0)
+    return np.asarray(0.5 * (positive - np.log1p(positive)))
 
 
 def _outside(Q: Array, v: Array) -> Array:
@@ -408,14 +489,21 @@ def _outside(Q: Array, v: Array) -> Array:
     return np.asarray(v - (v @ Q) @ Q.T)
 
 
-def _solved(Q: Array, c: Array) -> Array:
-    r"""The solution a of :math:`(N \circ N)\,a = c` with :math:`N = I - QQ^\top`, by conjugate gradients."""
+def _symmetric(Q: Array, RQ: Array) -> Array:
+    """The product of a symmetric R with Q, of which ``Qᵀ R Q`` is not symmetric because of noise."""
+    inside = Q.T @ RQ
+    return np.asarray(RQ + 0.5 * Q @ (inside.T - inside))
+
+
+def _squared(Q: Array, x: Array) -> Array:
+    r"""The product :math:`(N \circ N)\,x`, which is the diagonal of :math:`N\,\mathrm{diag}(x)\,N`."""
     share = np.square(Q).sum(axis=1)
-    scale = 1.0 / np.maximum(np.square(1.0 - share), 1e-8)
+    return np.asarray(x - 2.0 * share * x + ((Q @ (Q.T @ (x[:, None] * Q))) * Q).sum(axis=1))
 
-    def product(x: Array) -> Array:
-        return np.asarray(x - 2.0 * share * x + ((Q @ (Q.T @ (x[:, None] * Q))) * Q).sum(axis=1))
 
+def _solved(Q: Array, c: Array, damping: float = 0.0) -> Array:
+    r"""The solution a of :math:`(N \circ N + \text{damping})\,a = c`, :math:`N = I - QQ^\top`, by conjugate gradients."""
+    scale = 1.0 / np.maximum(np.square(1.0 - np.square(Q).sum(axis=1)) + damping, 1e-8)
     a, left = np.zeros_like(c), c
     z = scale * left
     p, size = z, float(left @ z)
@@ -423,7 +511,7 @@ def _solved(Q: Array, c: Array) -> Array:
     for _ in range(MOST_PRODUCTS):
         if size <= SOLVED**2 * first:
             break
-        Ap = product(p)
+        Ap = _squared(Q, p) + damping * p
         curvature = float(p @ Ap)
         if curvature <= 0.0:
             break

@@ -28,7 +28,7 @@ from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.stream.adam import Adam
-from mgvbp.auto.low_rank import LowRankState, Pull
+from mgvbp.auto.low_rank import LowRankState, Pull, Rest
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.structured import Secant, StructuredState, Sums
 from mgvbp.auto.trial import Trial
@@ -50,7 +50,7 @@ METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, SearchState, Secant, Snapshot, Start,
+    Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest, SearchState, Secant, Snapshot, Start,
     Starts, State, StreamState, StructuredState, Sums, Surface, Standing, Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
