@@ -55,12 +55,14 @@ MOST_RANK = 64
 """Largest rank that is chosen by itself."""
 LEAST_SEEN = 24
 """Least directions that are asked for, and otherwise twice as many as columns are wanted."""
+EXPLAINED = 0.25
+"""What a look has left serves as a control variate if all but this share of the products with R is explained by it."""
 NODE = math.sqrt(3.0)
 """Outer node of the quadrature by three points."""
 BASES = 2
 """Pairs of draws through which the lines of a look go."""
-EARLY, CLEARLY = 3, 1.0
-"""Steps between two looks before the optimum is reached; they take eigenvalues above this only."""
+EARLY, STANDS_OUT = 3, 3.0
+"""Steps between two looks before the optimum is reached; they add eigenvalues above so many times the median only."""
 FAST, ROUND_OFF = 0.7, 1e-12
 """Steps that make gap and noise smaller by this factor go on down to so many nats per parameter: they cost little."""
 WORTH = 0.2
@@ -297,7 +299,12 @@ class ByLowRank:
         gram += 0.25 * (outside @ a.T + a @ outside.T)
         h = f - q.log_density_at(theta)
         pull = Pull(
-            q, 0.5 * (h[:m] + h[m:]), even.mean(axis=0), _solved(Q, outside.mean(axis=0), DAMPING), RQ.mean(axis=0), *compared(gram)
+            q,
+            0.5 * (h[:m] + h[m:]),
+            even.mean(axis=0),
+            _solved(Q, outside.mean(axis=0), DAMPING),
+            RQ.mean(axis=0),
+            *compared(gram),
         )
         return pull, R
 
@@ -306,9 +313,8 @@ class ByLowRank:
         if state.rest is None:
             return None
         rest = Rest(self.family.solve(state.candidate.factor, state.rest.W.T).T, state.rest.weights)
-        there = rest.times(eps)
-        share = float(np.vdot(R, there)) / max(float(np.vdot(there, there)), 1e-300)
-        return Rest(rest.W, min(share, 1.0) * rest.weights) if share > 0.0 else None
+        left = R - rest.times(eps)
+        return rest if np.vdot(left, left) < EXPLAINED * np.vdot(R, R) else None
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -385,16 +391,18 @@ class ByLowRank:
         root, _, s, k = family.parts(q.factor)
         # the precision in the span of the directions, in units of D: Q comes first among them
         B, k = directions @ R.T, np.concatenate([k, np.ones(len(directions) - len(k))])
-        core = (np.eye(len(k)) + 0.5 * (B + B.T)) * k * k[:, None] - np.eye(len(k))
-        values, vectors = np.linalg.eigh(core)
+        core = (np.eye(len(k)) + 0.5 * (B + B.T)) * k * k[:, None]
+        now = float((core.diagonal() / (k * k) + 2.0 * np.log(k)).sum())
+        values, vectors = np.linalg.eigh(core - np.eye(len(k)))
         values, W = values[::-1], root[:, None] * (directions.T @ vectors[:, ::-1])
-        worth = _worth(values)
-        least = 0.0 if state.complete else CLEARLY
-        kept = (values > 0.0) & (worth > NEGLIGIBLE * self.tol)
+        # as long as D is wrong, all eigenvalues are: only those that stand out are columns
+        least = 0.0 if state.complete else STANDS_OUT * (1.0 + max(float(np.median(values)), 0.0))
+        kept = (values > 0.0) & (_worth(values) > NEGLIGIBLE * self.tol)
         kept[len(s) :] &= values[len(s) :] > least
         kept[self.most_rank :] = False
         state = replace(state, rest=Rest(W[:, ~kept], values[~kept]))
-        if worth[kept].sum() - _worth(s * s).sum() < WORTH * self.tol:
+        then = float((1.0 + np.log1p(values[kept])).sum() + (1.0 + values[~kept]).sum())
+        if 0.5 * (now - then) < WORTH * self.tol:
             return self._leapt(state)
         factor = np.column_stack([root, W[:, kept] * np.sqrt(values[kept])])
         candidate = self._gaussian(q.mean, factor)
