@@ -63,14 +63,14 @@ BASES = 2
 """Pairs of draws through which the lines of a look go."""
 EARLY, STANDS_OUT = 3, 3.0
 """Steps between two looks before the optimum is reached; they add eigenvalues above so many times the median only."""
-FAST, ROUND_OFF = 0.7, 1e-12
+FAST, ROUND_OFF = 0.5, 1e-12
 """Steps that make gap and noise smaller by this factor go on down to so many nats per parameter: they cost little."""
 WORTH = 0.2
 """New columns are worth it if they promise this share of the tolerance together."""
 NEGLIGIBLE = 1e-3
 """A column that is worth less than this share of the tolerance is left out."""
-MOST_LOOKS = 30
-"""Most looks for new columns."""
+MOST_EARLY, MOST_LOOKS = 12, 30
+"""Most looks before the optimum is reached, and in all."""
 KEPT = 0.1
 """The least share of the smallest eigenvalue of U that a step leaves."""
 DAMPING = 0.03
@@ -341,7 +341,7 @@ class ByLowRank:
             lost = -float(gain.mean()) - 1e-9 * abs(float(here.h.mean()))
             # the step follows the noise of these very draws, which lowers the bound on them: its gradient tells more
             allowed = LOSS * gain.std(ddof=1) / math.sqrt(m) + here.left
-            if lost > allowed or (lost > 0.0 and left > here.left):
+            if (lost > allowed and left > 0.5 * here.left) or (lost > 0.0 and left > here.left):
                 return self._taken_back(state)
         state = replace(
             state, here=now, q=now.gaussian, candidate=now.gaussian, gap=left + now.noise, gap_se=now.gap_se,
@@ -357,7 +357,8 @@ class ByLowRank:
             and now.noise + left < FAST * (here.noise + here.left)
         )
         far = fast or left > max(CLEAR * now.noise, 0.5 * SAFE * self.tol)
-        if (not far or state.steps >= EARLY) and not state.complete and state.looks < MOST_LOOKS:
+        early = far and state.steps >= EARLY and state.looks < MOST_EARLY
+        if early or (not far and not state.complete and state.looks < MOST_LOOKS):
             looking = self._looking(state, R, again=True)
             if looking is not None:
                 return replace(looking, complete=not far)
@@ -510,7 +511,7 @@ def _squared(Q: Array, x: Array) -> Array:
 
 
 def _solved(Q: Array, c: Array, damping: float = 0.0) -> Array:
-    r"""The solution a of :math:`(N \circ N + \text{damping})\,a = c`, :math:`N = I - QQ^\top`, by conjugate gradients."""
+    r"""The solution a of :math:`(N \circ N + \text{damping})\,a = c` by conjugate gradients."""
     scale = 1.0 / np.maximum(np.square(1.0 - np.square(Q).sum(axis=1)) + damping, 1e-8)
     a, left = np.zeros_like(c), c
     z = scale * left

@@ -20,6 +20,7 @@ from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
+from mgvbp.auto.low_rank import LowRankState, Pull, Rest
 from mgvbp.auto.method import Auto
 from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
@@ -28,7 +29,6 @@ from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.stream.adam import Adam
-from mgvbp.auto.low_rank import LowRankState, Pull, Rest
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
 from mgvbp.auto.structured import Secant, StructuredState, Sums
 from mgvbp.auto.trial import Trial
@@ -49,9 +49,10 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest, SearchState, Secant, Snapshot, Start,
-    Starts, State, StreamState, StructuredState, Sums, Surface, Standing, Trial, Tried, Window,
+    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation,
+    Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
+    SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
+    Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
