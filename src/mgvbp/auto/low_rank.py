@@ -65,12 +65,16 @@ EARLY, STANDS_OUT = 3, 3.0
 """Steps between two looks before the optimum is reached; they add eigenvalues above so many times the median only."""
 FAST, ROUND_OFF = 0.5, 1e-12
 """Steps that make gap and noise smaller by this factor go on down to so many nats per parameter: they cost little."""
-WORTH = 0.2
-"""New columns are worth it if they promise this share of the tolerance together."""
+SLOW = 0.8
+"""Whole steps that leave more than this share of the gap call for more columns."""
+WORTH, LEAST_WORTH = 1.0, 0.2
+"""New columns are worth it if they promise this share of the tolerance together; the second, if a rank was given."""
 NEGLIGIBLE = 1e-3
 """A column that is worth less than this share of the tolerance is left out."""
 MOST_EARLY, MOST_LOOKS = 12, 30
 """Most looks before the optimum is reached, and in all."""
+PER_COLUMN = 8
+"""Fewest pairs of draws for each column of a family array: with fewer, steps follow their noise."""
 KEPT = 0.1
 """The least share of the smallest eigenvalue of U that a step leaves."""
 DAMPING = 0.03
@@ -144,6 +148,8 @@ class LowRankState:
     looks: int = 0
     complete: bool = False
     """Whether a look at the optimum has found no column that is worth it."""
+    thorough: bool = False
+    """Whether a look takes all columns that are worth it: steps make little progress, or the optimum is reached."""
     grown: bool = False
     """Whether the candidate has new columns."""
     expected: float = math.inf
@@ -336,6 +342,7 @@ class ByLowRank:
         now, R = self._pull(state, theta, f, slopes)
         m, here = state.pairs, state.here
         left = now.left
+        slow = here is not None and state.beta == 1.0 and left > SLOW * here.left
         if here is not None and state.phase is Phase.LEAP:
             gain = now.h - here.h
             lost = -float(gain.mean()) - 1e-9 * abs(float(here.h.mean()))
@@ -361,7 +368,7 @@ class ByLowRank:
         if early or (not far and not state.complete and state.looks < MOST_LOOKS):
             looking = self._looking(state, R, again=True)
             if looking is not None:
-                return replace(looking, complete=not far)
+                return replace(looking, complete=not far, thorough=slow or not far)
         if far:
             return self._leapt(state)
         if now.noise < SAFE * self.tol:
@@ -397,17 +404,21 @@ class ByLowRank:
         values, vectors = np.linalg.eigh(core - np.eye(len(k)))
         values, W = values[::-1], root[:, None] * (directions.T @ vectors[:, ::-1])
         # as long as D is wrong, all eigenvalues are: only those that stand out are columns
-        least = 0.0 if state.complete else STANDS_OUT * (1.0 + max(float(np.median(values)), 0.0))
+        least = 0.0 if state.thorough else STANDS_OUT * (1.0 + max(float(np.median(values)), 0.0))
         kept = (values > 0.0) & (_worth(values) > NEGLIGIBLE * self.tol)
         kept[len(s) :] &= values[len(s) :] > least
         kept[self.most_rank :] = False
         state = replace(state, rest=Rest(W[:, ~kept], values[~kept]))
         then = float((1.0 + np.log1p(values[kept])).sum() + (1.0 + values[~kept]).sum())
-        if 0.5 * (now - then) < WORTH * self.tol:
+        if 0.5 * (now - then) < (WORTH if self.family.rank is None else LEAST_WORTH) * self.tol:
             return self._leapt(state)
         factor = np.column_stack([root, W[:, kept] * np.sqrt(values[kept])])
         candidate = self._gaussian(q.mean, factor)
-        return replace(state, candidate=candidate, phase=Phase.LEAP, grown=True, complete=False)
+        state = replace(state, candidate=candidate, grown=True, complete=False)
+        pairs = self._rounded(PER_COLUMN * factor.shape[1])
+        if pairs > state.pairs:
+            return replace(state, phase=Phase.REFINE, pairs=pairs, stage=state.stage + 1)
+        return replace(state, phase=Phase.LEAP)
 
     def _grown(self, state: LowRankState, here: Pull) -> LowRankState:
         """Look at the last Gaussian again, by more draws."""
@@ -443,7 +454,7 @@ class ByLowRank:
         here = state.here
         assert here is not None
         if state.grown:
-            return self._leapt(replace(state, grown=False, complete=True))
+            return self._leapt(replace(state, grown=False, complete=state.thorough))
         unclear = here.left < UNCLEAR * here.noise
         if state.failures >= (FEW_FAILURES if unclear else MOST_FAILURES):
             return self._grown(state, here)
