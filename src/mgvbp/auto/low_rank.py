@@ -45,7 +45,7 @@ from mgvbp.auto.structured import (
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError, InvalidInputError
-from mgvbp.families import LowRank
+from mgvbp.families import Family, LowRank
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.low_rank import Parts
 from mgvbp.methods.optimizer import STREAM, Info
@@ -178,8 +178,9 @@ class ByLowRank:
     needs_gradients: ClassVar[bool] = True
 
     def __init__(
-        self, family: LowRank, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
+        self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
     ) -> None:
+        assert isinstance(family, LowRank)
         self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
         self.most_rank = min(MOST_RANK if family.rank is None else family.rank, self.dim - 1)
         self.least = 2 * FEWEST
@@ -390,18 +391,22 @@ class ByLowRank:
 
     def _seen(self, state: LowRankState, directions: Array, slopes: Array) -> LowRankState:
         """Take the products of R with the directions; add columns to U, or go on without."""
-        family, q, k = self.family, state.q, len(directions)
-        odd = (slopes[: len(slopes) // 2] - slopes[len(slopes) // 2 :]).reshape(-1, k, self.dim).mean(axis=0)
+        family, q, count = self.family, state.q, len(directions)
+        odd = (
+            (slopes[: len(slopes) // 2] - slopes[len(slopes) // 2 :])
+            .reshape(-1, count, self.dim)
+            .mean(axis=0)
+        )
         R = -family.solve(q.factor, 0.5 / NODE * odd) - directions
         state = replace(state, directions=None, steps=0, looks=state.looks + (not state.again))
         if state.again and (more := self._looking(state, R, again=False)) is not None:
             return more
         root, _, s, k = family.parts(q.factor)
         # the precision in the span of the directions, in units of D: Q comes first among them
-        B, k = directions @ R.T, np.concatenate([k, np.ones(len(directions) - len(k))])
-        core = (np.eye(len(k)) + 0.5 * (B + B.T)) * k * k[:, None]
+        B, k = directions @ R.T, np.concatenate([k, np.ones(count - len(k))])
+        core = (np.eye(count) + 0.5 * (B + B.T)) * k * k[:, None]
         now = float((core.diagonal() / (k * k) + 2.0 * np.log(k)).sum())
-        values, vectors = np.linalg.eigh(core - np.eye(len(k)))
+        values, vectors = np.linalg.eigh(core - np.eye(count))
         values, W = values[::-1], root[:, None] * (directions.T @ vectors[:, ::-1])
         # as long as D is wrong, all eigenvalues are: only those that stand out are columns
         least = 0.0 if state.thorough else STANDS_OUT * (1.0 + max(float(np.median(values)), 0.0))

@@ -87,10 +87,10 @@ class LowRank(Structured):
             "log-likelihood of all data"
         )
 
-    moment = cross_moment = retraction = exponential = from_pairs = _outside  # type: ignore[assignment]
-    precision_tangent = covariance_tangent = whiten = _outside  # type: ignore[assignment]
-    whitened_precision = cholesky_reversed = product = _outside  # type: ignore[assignment]
-    quotient = conjugate = conjugate_inverse = _outside  # type: ignore[assignment]
+    moment = cross_moment = retraction = exponential = from_pairs = _outside
+    precision_tangent = covariance_tangent = whiten = _outside
+    whitened_precision = cholesky_reversed = product = _outside
+    quotient = conjugate = conjugate_inverse = _outside
     shift = from_dense = cholesky = gradient = moved = _outside  # type: ignore[assignment]
 
     @property
@@ -170,7 +170,8 @@ class LowRank(Structured):
 
     def precision_blocks(self, L: Array, blocks: Indices) -> Array:
         U = L[blocks, 1:]
-        return np.square(L[blocks, 0])[..., None] * np.eye(blocks.shape[-1]) + U @ np.swapaxes(U, -1, -2)
+        diagonal = np.square(L[blocks, 0])[..., None] * np.eye(blocks.shape[-1])
+        return np.asarray(diagonal + U @ np.swapaxes(U, -1, -2))
 
     def covariance(self, L: Array) -> Array:
         self.dense()
