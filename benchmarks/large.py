@@ -135,6 +135,8 @@ def logistic(d: int) -> Case:
     import jax
     import jax.numpy as jnp
 
+    import mgvbp
+
     rng = np.random.default_rng(3)
     factors = rng.standard_normal((1000, 10))
     X = factors @ rng.standard_normal((10, d)) / math.sqrt(10.0) + 0.5 * rng.standard_normal((1000, d))
@@ -144,7 +146,8 @@ def logistic(d: int) -> Case:
         eta = jnp.asarray(X) @ theta
         return (y * eta - jax.nn.softplus(eta)).sum() - 0.5 * d * (theta**2).sum()
 
-    return Case(traced, d, {"diagonal": "diagonal"} | ({"full": "full"} if d <= 1000 else {}))
+    families = {"diagonal": "diagonal", "low rank": mgvbp.LowRank()} | ({"full": "full"} if d <= 1000 else {})
+    return Case(traced, d, families)
 
 
 CASES: dict[str, Callable[[int], Case]] = {

@@ -13,7 +13,7 @@ from mgvbp import transforms as transforms
 from mgvbp.auto import Auto, Mixture
 from mgvbp.core.version import __version__ as __version__
 from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture, SparsePrecision
+from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture, LowRank, SparsePrecision
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
 from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
@@ -35,6 +35,7 @@ __all__ = [
     "GaussianMixture",
     "Geodesic",
     "Gradient",
+    "LowRank",
     "Marginal",
     "Minibatches",
     "Mixture",

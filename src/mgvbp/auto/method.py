@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from mgvbp.auto import constants
 from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
+from mgvbp.auto.low_rank import ByLowRank
 from mgvbp.auto.many import ManyParameters
 from mgvbp.auto.search import Search, Starts
 from mgvbp.auto.structured import ByStructure
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.families import Diagonal, Family, Full, Structured, resolve_family
+from mgvbp.families import Diagonal, Family, Full, LowRank, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, initial_frame
@@ -118,14 +119,14 @@ class Auto:
         prior, dim = prior_and_dim(target)
         family = resolve_family(family, dim, getattr(target, "labels", None))
         given = uses_gradient(target) if gradients is None else true_or_false(gradients, "gradients")
-        by: type[ByGradients | ByValues | ByStructure] = ByGradients if given else ByValues
+        by: type[ByGradients | ByValues | ByStructure | ByLowRank] = ByGradients if given else ByValues
         if given and isinstance(family, Full) and dim > constants.PAIRS_ONLY_ABOVE:
             by = ManyParameters
         many = isinstance(family, Diagonal) and dim > constants.MOST_PARAMETERS
         if isinstance(family, Structured) or (many and given):
             if not given:
                 raise InvalidInputError(NEEDS_GRADIENTS.format(family=family.name))
-            by = ByStructure
+            by = ByLowRank if isinstance(family, LowRank) else ByStructure
         rules = by(family, prior, self.tolerance(dim), getattr(target, "labels", None))
         mean, factor, *_ = initial_frame(family, prior, initial_mean, initial_variance)
         first, key = Gaussian.from_factor(mean, factor, family), as_key(rng)
@@ -134,7 +135,7 @@ class Auto:
             noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:
-            least = rules.least if isinstance(rules, ByStructure) else 2
+            least = rules.least if isinstance(rules, ByStructure | ByLowRank) else 2
             budget = positive_integer(max_evaluations, "max_evaluations", least=least)
         single = len(means) == 1
         states: list[Any] = [

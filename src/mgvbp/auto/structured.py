@@ -260,13 +260,13 @@ class ByStructure:
         if ritz is not None:
             along = ritz.vectors @ np.concatenate([mean, by_factor], axis=1).T
             gram = gram + (along.T * (1.0 / np.clip(ritz.rates, 1.0 / MOST_STRETCH, 1.0) - 1.0)) @ along
-        gap, gap_se, noise = _compared(gram)
+        gap, gap_se, noise = compared(gram)
         H = family.curvature(delta, odd)
         missed = None
         if H is not None:
             left = odd - _product(family, H, delta)
             rest = family.gradient(L, delta, family.solve(L, left), BATCHES)
-            part, part_se, _ = _compared(rest @ rest.T)
+            part, part_se, _ = compared(rest @ rest.T)
             if part > max(MISSED * part_se, 0.1 * self.tol):
                 missed = rest.mean(axis=0)
         pairs = 0.5 * (h[:m] + h[m:])
@@ -461,7 +461,7 @@ def _product(family: SparsePrecision, H: Array, delta: Array) -> Array:
     return np.asarray((family.matrix(H) @ delta.T).T)
 
 
-def _compared(gram: Array) -> tuple[float, float, float]:
+def compared(gram: Array) -> tuple[float, float, float]:
     """The gap, its standard error and the noise, from the inner products of the gradients of the batches."""
     cross = gram[np.triu_indices(BATCHES, 1)]
     gap = 0.5 * float(cross.mean())

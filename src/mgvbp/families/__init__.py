@@ -18,6 +18,7 @@ from mgvbp.families.full import Full
 from mgvbp.families.gaussian import LOG_2PI as LOG_2PI
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.gaussian import frozen as frozen
+from mgvbp.families.low_rank import LowRank
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.families.sparse import SparsePrecision
 from mgvbp.families.structured import Structured as Structured
@@ -29,6 +30,7 @@ __all__ = [
     "Full",
     "Gaussian",
     "GaussianMixture",
+    "LowRank",
     "SparsePrecision",
     "resolve_family",
 ]
@@ -41,6 +43,8 @@ def resolve_family(family: str | Family, dim: int, labels: Sequence[str] | None 
         named = Full(dim) if name == "full" else Diagonal(dim)
         require_room(named)
         return named
+    if isinstance(family, LowRank):
+        return family.resolved(dim)
     if isinstance(family, BlockDiagonal | SparsePrecision) and family.names is not None:
         family = family.resolved(labels)
     if family.dim != dim:

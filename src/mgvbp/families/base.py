@@ -155,6 +155,10 @@ class Family(ABC):
     def diagonal(self, L: Array) -> Array:
         """The diagonal of a family array in the order of the parameters, (d,)."""
 
+    def log_root(self, L: Array) -> float:
+        """Half the log determinant of the precision."""
+        return float(np.log(self.diagonal(L)).sum())
+
     def is_lower_triangular(self, L: Array) -> bool:
         """Whether a family array has nothing above the diagonal, in the order of the parameters of each block."""
         return not np.triu(L, 1).any()

@@ -170,7 +170,7 @@ class Gaussian:
     @cached_property
     def _log_scale(self) -> float:
         """The log density at the mean."""
-        return float(np.log(self.family.diagonal(self.factor)).sum()) - 0.5 * self.dim * LOG_2PI
+        return self.family.log_root(self.factor) - 0.5 * self.dim * LOG_2PI
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim}, family={self.family!r})"

@@ -12,7 +12,7 @@ from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check
 from mgvbp.core.storage import DAMAGE, read_archive
 from mgvbp.errors import FileFormatError, printable
-from mgvbp.families import BlockDiagonal, Family, GaussianMixture, SparsePrecision, resolve_family
+from mgvbp.families import BlockDiagonal, Family, GaussianMixture, LowRank, SparsePrecision, resolve_family
 from mgvbp.families.patterns import sorted_edges
 from mgvbp.posterior.posterior import MIXTURE, PATTERN, PLAIN, Posterior
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
@@ -61,6 +61,8 @@ def _family(header: dict[str, Any], arrays: dict[str, Any]) -> Family:
     if header["family"] == "sparse":
         i, j, order = (arrays[f"pattern_{name}"] for name in PATTERN)
         return SparsePrecision.from_edges(d, sorted_edges(d, i, j), order.astype(np.intp))
+    if header["family"] == "low-rank":
+        return LowRank.of(d, arrays["factor"].shape[1] - 1)
     return resolve_family(BlockDiagonal(blocks) if blocks else header["family"], d)
 
 

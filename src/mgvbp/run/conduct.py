@@ -185,7 +185,7 @@ def _too_many(family: Family, *, gradient: bool) -> str:
     if gradient:
         return (
             f"auto is for at most {MOST_BY_GRADIENTS:,} parameters, and there are {family.dim:,}: running mgvbp, which "
-            "has no certificate; consider family=mgvbp.SparsePrecision(pattern) or family='diagonal'"
+            "has no certificate; consider family=mgvbp.LowRank(), mgvbp.SparsePrecision(pattern) or family='diagonal'"
         )
     return (
         f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "

@@ -20,6 +20,7 @@ from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
+from mgvbp.auto.low_rank import LowRankState, Pull, Rest
 from mgvbp.auto.method import Auto
 from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
@@ -35,7 +36,7 @@ from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, SparsePrecision
+from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, LowRank, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
@@ -48,9 +49,10 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation, Leap,
-    Line, Measured, MixtureState, Moments, Place, Point, Position, Question, SearchState, Secant, Snapshot, Start,
-    Starts, State, StreamState, StructuredState, Sums, Surface, Standing, Trial, Tried, Window,
+    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation,
+    Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
+    SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
+    Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
 """Classes whose objects are made again from their fields."""
@@ -95,6 +97,8 @@ class Encoder:
             return {"family": value.name, "dim": value.dim}
         if isinstance(value, SparsePrecision):
             return {"sparse": [value.dim, self(value.edges), self(value.order)]}
+        if isinstance(value, LowRank):
+            return {"low_rank": [value.dim, value.rank]}
         if isinstance(value, BlockDiagonal):
             return {"blocks": [block.tolist() for block in value.blocks]}
         if isinstance(value, Gaussian):  # a Posterior too, as a prior
@@ -166,6 +170,8 @@ class Decoder:
         if "sparse" in value:
             dim, edges, order = value["sparse"]
             return SparsePrecision.from_edges(dim, self(edges), self(order))
+        if "low_rank" in value:
+            return LowRank.of(*value["low_rank"])
         if "blocks" in value:
             return BlockDiagonal(value["blocks"])
         if "gaussian" in value:
