@@ -104,7 +104,7 @@ class Minibatches:
     def share(self, iteration: int) -> float:
         """The share of all rows that the batch of an iteration has; those of an epoch have all of them."""
         part = self._part(iteration)
-        return (part.stop - part.start) / self.num_rows
+        return float(part.stop - part.start) / self.num_rows
 
     def _part(self, iteration: int) -> slice:
         """Where the rows of an iteration are in the order of its epoch."""
