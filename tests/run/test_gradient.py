@@ -298,6 +298,7 @@ def test_functions_that_jax_cannot_use():
     cases = [
         (lambda theta: -(theta**2).sum(axis=1), False, expected),
         (lambda theta: -(theta**2).sum(), True, expected),
+        (lambda theta: -(theta**2).sum(axis=0), True, expected),
         (lambda theta: -theta, False, expected),
         (lambda theta: -(theta @ theta).astype(int), False, expected),
         (lambda theta: -np.cosh(theta).sum(), False, "write it with jax.numpy"),

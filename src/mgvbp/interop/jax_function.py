@@ -12,7 +12,7 @@ from scipy.linalg import helmert
 from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
-from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.interop.compiled import Compiled
 from mgvbp.interop.constraints import constrain_by
 from mgvbp.problem.minibatch import Minibatches
@@ -111,12 +111,9 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
 
 
 def _only(values: Any) -> Any:
-    """The value of a function of all draws, called with one of them."""
+    """The value of a function of all draws, called with one of them; `Compiled` explains what is raised here."""
     if np.shape(values) != (1,):
-        raise EvaluationError(
-            f"log_likelihood returned shape {np.shape(values)} for one draw of shape (1, d); expected (1,): one value "
-            "per draw. For a function of one draw use mgvbp.from_jax(function)"
-        )
+        raise ValueError(f"it returned shape {np.shape(values)} for draws of shape (1, d), not (1,)")
     return values[0]
 
 
