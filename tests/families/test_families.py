@@ -237,6 +237,7 @@ OPERATIONS = {
         "array",
     ),
     "diagonal": (lambda f, a: f.diagonal(a.L), lambda x: x.L.diagonal(), "plain"),
+    "log_root": (lambda f, a: f.log_root(a.L), lambda x: np.linalg.slogdet(x.L)[1], "plain"),
     "precision": (lambda f, a: f.precision(a.L), lambda x: x.L @ x.L.T, "plain"),
     "precision_blocks": (
         lambda f, a: f.precision_blocks(a.L, a.block),
