@@ -29,10 +29,10 @@ from mgvbp.auto.rules import refined
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
-from mgvbp.errors import DivergenceError, InvalidInputError
+from mgvbp.errors import DivergenceError
 from mgvbp.families import Diagonal, Family, Full
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
+from mgvbp.problem.problem import Prior, density_and_gradient
 from mgvbp.surfaces.archive import Archive, View
 from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
@@ -90,11 +90,7 @@ class ByGradients(Elsewhere):
         return q.mean + q.family.from_frame(q.factor, eps)
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
-        if gradients is None:
-            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
-        density = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
-        slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
-        return density, slopes
+        return density_and_gradient(self.prior, theta, values, gradients)
 
     def _taken(
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array

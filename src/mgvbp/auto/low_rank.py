@@ -49,7 +49,7 @@ from mgvbp.families import Family, LowRank
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.low_rank import Parts
 from mgvbp.methods.optimizer import STREAM, Info
-from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
+from mgvbp.problem.problem import Prior, density_and_gradient
 
 MOST_RANK = 64
 """Largest rank that is chosen by itself."""
@@ -256,11 +256,7 @@ class ByLowRank:
         )
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:
-        if gradients is None:
-            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
-        density = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
-        slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
-        return density, slopes
+        return density_and_gradient(self.prior, theta, values, gradients)
 
     def _limited(self, state: LowRankState) -> LowRankState:
         pairs = state.pairs

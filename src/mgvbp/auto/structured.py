@@ -36,7 +36,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError, NotPositiveDefinite
 from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info
-from mgvbp.problem.problem import Prior, checked_derivatives, checked_values, grad_log_prior, log_prior
+from mgvbp.problem.problem import Prior, density_and_gradient
 
 BATCHES = 8
 """Shares of the draws whose gradients are compared with each other."""
@@ -232,11 +232,7 @@ class ByStructure:
         )
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:
-        if gradients is None:
-            raise InvalidInputError("this search needs gradients: tell(values, gradients)")
-        density = checked_values(values, theta, "log_likelihood") + log_prior(self.prior, theta)
-        slopes = checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(self.prior, theta)
-        return density, slopes
+        return density_and_gradient(self.prior, theta, values, gradients)
 
     def _limited(self, state: StructuredState) -> StructuredState:
         if state.ending is None and state.n_evaluations + 2 * state.pairs > state.max_evaluations:

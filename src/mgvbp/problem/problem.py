@@ -373,6 +373,16 @@ def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
     return array.astype(np.float64, copy=False)
 
 
+def density_and_gradient(
+    prior: Prior | None, theta: Array, values: ArrayLike, gradients: ArrayLike | None
+) -> tuple[Array, Array]:
+    """The log density (S,) and its gradient (S, d), from what a search was told of the log-likelihood."""
+    if gradients is None:
+        raise InvalidInputError("this search needs gradients: tell(values, gradients)")
+    density = checked_values(values, theta, "log_likelihood") + log_prior(prior, theta)
+    return density, checked_derivatives(gradients, theta, "the gradient") + grad_log_prior(prior, theta)
+
+
 def grad_log_prior(prior: Prior | None, theta: Array) -> Array:
     """The gradient of the log prior density at each row of ``theta``, (S, d); zeros for no prior."""
     if prior is None:
