@@ -19,8 +19,12 @@ BEST = np.array([0.5, -1.0, 1.0])
 def tried():
     """Means (d,) and covariances (d, d), in the frame of `Q`, of all that is looked at where nothing can be seen."""
     asked = []
+
+    def never(q):
+        raise AssertionError("nothing seemed to be higher")
+
     surface = SimpleNamespace(q=Q, num_draws=1, lower_bound=0.0)
-    assert higher(surface, asked.append, 0.01, np.random.default_rng(1), BEST) is None
+    assert higher(surface, never, asked.append, 0.01, np.random.default_rng(1), BEST) is None
     assert asked.pop(0) is Q
     L = Q.family.dense_factor(Q.factor)
     return [(L.T @ (q.mean - Q.mean), L.T @ q.covariance @ L) for q in asked]
@@ -54,3 +58,17 @@ def test_around_it_and_wider(tried):
     mean, covariance = tried[-1]
     np.testing.assert_allclose(mean, 0.0, atol=1e-12)
     np.testing.assert_allclose(covariance, constants.WIDE**2 * np.eye(D), atol=1e-12)
+
+
+def test_what_seems_higher_must_be_higher_by_a_second_look():
+    surface = SimpleNamespace(q=Q, num_draws=100, lower_bound=0.0, size=100.0)
+
+    def seen(bound):
+        return lambda q: SimpleNamespace(
+            q=q, lower_bound=0.0 if q is Q else bound, lower_bound_se=0.1, size=100.0, clipped=False
+        )
+
+    rng = np.random.default_rng
+    found = higher(surface, seen(0.5), seen(0.4), 0.01, rng(1), BEST)
+    assert found is not None
+    assert found.lower_bound == 0.5

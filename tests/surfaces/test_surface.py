@@ -1,5 +1,6 @@
 """The parts of `auto` against their definitions, written out: weights, surfaces, kriging, leaps and polishing."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -15,8 +16,9 @@ from mgvbp.auto.polish import polish
 from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces.archive import Archive, equal_view
+from mgvbp.surfaces.henderson import Terms
 from mgvbp.surfaces.hermite import hermite_polynomials
-from mgvbp.surfaces.surface import Surface, fit_surface, regressors
+from mgvbp.surfaces.surface import Regression, Surface, fit_surface, higher_degrees
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -131,12 +133,35 @@ def test_draws_that_do_not_determine_a_surface():
 # --- kriging ------------------------------------------------------------------------------------------
 
 
-def test_regressors_are_those_that_there_is_room_for():
+def test_polynomials_are_those_that_there_is_room_for():
     """Of four numbers: 15 monomials; then 20 cubic polynomials, or 16 of at most two numbers; then 34, or 22."""
     eps = np.random.default_rng(5).standard_normal((80, 4))
-    for room, expected in ((30, [15]), (31, [15, 31]), (34, [15, 31]), (35, [15, 35]), (57, [15, 35, 57])):
-        sizes, columns = regressors(Full(4), eps, room)
-        assert (sizes, columns.shape) == (expected, (80, expected[-1]))
+    for room, expected in ((30, []), (31, [16]), (34, [16]), (35, [20]), (57, [20, 22])):
+        assert [columns.shape for columns in higher_degrees(Full(4), eps, room)] == [
+            (80, n) for n in expected
+        ]
+
+
+def test_columns_that_are_added_give_the_regression_on_all_of_them():
+    rng = np.random.default_rng(3)
+    eps, root = rng.standard_normal((300, 3)), np.sqrt(rng.uniform(0.5, 1.5, 300) / 300.0)
+    h = np.sin(eps).sum(axis=1) + 0.1 * rng.standard_normal(300)
+    X, cubic = root[:, None] * monomials(Full(3), eps), root[:, None] * hermite_polynomials(eps, 3, 3)
+    q = Gaussian(np.zeros(3), 1.0)
+    fit = Regression.of(X, root * h).extended(cubic).fit(q, Full(3))
+    ours = np.concatenate(
+        [[fit.intercept], fit.g, -fit.G[Full(3).pairs] * np.where(np.equal(*Full(3).pairs), 1, 2)]
+    )
+    wanted = np.linalg.lstsq(np.hstack([X, cubic]), root * h)[0]
+    np.testing.assert_allclose(ours, wanted[: X.shape[1]], atol=1e-12)
+    leave_one_out = [
+        root[i] * h[i]
+        - np.append(X[i], cubic[i])
+        @ np.linalg.lstsq(np.delete(np.hstack([X, cubic]), i, axis=0), np.delete(root * h, i))[0]
+        for i in range(300)
+    ]
+    np.testing.assert_allclose(fit.variance, np.square(leave_one_out).sum(), rtol=1e-9)
+    assert Regression.of(X, root * h).extended(X[:, :2]) is None
 
 
 def test_kernel_is_the_sum_over_degrees():
@@ -162,6 +187,42 @@ def kriged(noise, seed=3, N=30):
     weights = rng.uniform(0.2, 1.0, N)
     h = Z @ rng.standard_normal(6) + cubic + noise * rng.standard_normal(N) / np.sqrt(weights)
     return eps, Z, h, weights / weights.sum()
+
+
+def test_the_largest_terms_give_what_the_kernel_gives():
+    """In two dimensions 600 terms are all of the kernel but for rounding, and Henderson's equations are an identity."""
+    eps, Z, h, weights = kriged(0.1, N=200)
+    rho = np.array([0.1, 0.2])
+    for ratio in (1e2, 1e4):
+        dense, terms = (
+            kernel.of(eps, rho).solved(Z, h, 1.0 / (200 * weights), ratio)
+            for kernel in (kriging.Dense, Terms)
+        )
+        for one, other in zip(dense, terms, strict=True):
+            np.testing.assert_allclose(other, one, atol=1e-6 * np.abs(one).max())
+
+
+def test_the_terms_are_the_largest_and_leave_the_rest():
+    """For six directions of one size, 600 terms are all 56 of degree 3, 126 of degree 4, 252 of degree 5, 166 more."""
+    x, rho = np.random.default_rng(4).standard_normal((50, 6)), np.full(6, 0.1)
+    terms = Terms.of(x, rho)
+    K = kriging.kernel(x, rho)
+    share = 50 / K.trace()
+    cubic = sum(
+        np.prod(
+            [np.polynomial.hermite_e.hermeval(x[:, k], np.eye(4)[n]) for k, n in enumerate(alpha)], axis=0
+        )
+        ** 2
+        / np.prod([math.factorial(n) for n in alpha])
+        for alpha in itertools.product(range(4), repeat=6)
+        if sum(alpha) == 3
+    )
+    np.testing.assert_allclose(np.square(terms.columns[:56]).sum(axis=0), share * 1e-3 * cubic, rtol=1e-9)
+    assert terms.columns.shape == (600, 50)
+    left = np.trace(share * K - terms.columns.T @ terms.columns) / 50
+    np.testing.assert_allclose(terms.left, left, rtol=1e-9)
+    steep = Terms.of(x, np.array([0.001, 0.4, 0.001, 0.001, 0.001, 0.001]))
+    assert steep.left < 1e-6
 
 
 def covariance(eps, weights, ratio, rho=constants.RHO):

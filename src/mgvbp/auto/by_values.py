@@ -19,6 +19,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.court import Court
 from mgvbp.auto.evolution import Evolution, moments, project, strategy
 from mgvbp.auto.leap import Leap
+from mgvbp.auto.polish import Look
 from mgvbp.auto.rivals import inside, peak
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
@@ -115,6 +116,11 @@ class ByValues(Court):
         eigenvalues, U = np.linalg.eigh(chosen.G)
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
         return replace(chosen, G=contracting)
+
+    def _glance(self, archive: Archive, surface: Surface) -> Look:
+        return lambda q: fit_surface(
+            archive.view(q), self._basis, archive.values, math.inf, archive.noise, polynomials=False
+        )
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None

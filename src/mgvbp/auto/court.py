@@ -89,8 +89,9 @@ class Court(Rules):
         if state.charges == constants.MOST_TRIALS:
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
         if surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
-            look = self._glance(state.archive, surface)
-            if (better := higher(surface, look, self.tol, self._generator(state), _best(state))) is not None:
+            looks = self._look(state.archive, surface), self._glance(state.archive, surface)
+            better = higher(surface, *looks, self.tol, self._generator(state), _best(state))
+            if better is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         again, axes = not state.deterministic, self._axes(state)
         trial = summoned(state.archive, state.q, axes, self._generator(state), repeat=again)

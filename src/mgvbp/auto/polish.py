@@ -71,17 +71,20 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
     return Polished(best, arrived)
 
 
-def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, best: Array) -> Surface | None:
+def higher(
+    surface: Surface, look: Look, glance: Look, tol: float, rng: np.random.Generator, best: Array
+) -> Surface | None:
     """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
 
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
     random they lead away, and from one moved near a maximum they lead back. ``best`` is
-    the highest draw, (d,). The bounds that are compared are all those of ``look``.
+    the highest draw, (d,). The leaps go by a cheap ``glance``, and what seems to be higher by that must be so by
+    ``look``.
     """
-    looks, here = constants.MOST_LOOKED // surface.num_draws, look(surface.q)
+    looks, here = constants.MOST_LOOKED // surface.num_draws, glance(surface.q)
     level = surface.lower_bound if here is None else here.lower_bound
     for moved in _moved(surface.q, rng, best):
-        current = look(moved)
+        current = glance(moved)
         for _ in range(constants.MOST_DEPARTURES):
             looks -= 1
             if (
@@ -92,9 +95,11 @@ def higher(surface: Surface, look: Look, tol: float, rng: np.random.Generator, b
             ):
                 break
             if current.lower_bound - current.lower_bound_se > level + tol:
-                return current
+                found = look(current.q)
+                if found and found.lower_bound - found.lower_bound_se > surface.lower_bound + tol:
+                    return found
             leap = propose(current, constants.DEPARTURE, extrapolate=False)
-            current = None if leap is None else look(leap.q)
+            current = None if leap is None else glance(leap.q)
     return None
 
 

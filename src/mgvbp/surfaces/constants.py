@@ -24,9 +24,15 @@ KRIGE_BELOW = 20.0
 gradients, polynomials are tried then."""
 KRIGE_NOISE = 3.0
 """Nats of noise above which kriging is not tried: what a quadratic misses is then so large that it seldom helps."""
-KRIGE_DRAWS = 2500
+KRIGE_DRAWS = 6000
 """Draws above which kriging takes too long."""
-KRIGE_PLENTY = 40
+DENSE_DRAWS = 700
+"""Draws above which kriging takes the largest terms of its kernel only (`henderson`)."""
+LEAST_TERMS = 600
+"""How many terms these are, at least: all of degree three are among them in up to 13 dimensions."""
+TINY_RHO = 1e-6
+"""Smaller eigenvalues of a metric count as this: their terms are never among the largest."""
+KRIGE_PLENTY = 100
 """Draws per coefficient above which polynomials do as well as kriging."""
 KRIGE_SHARE = 3.0
 """Draws per effective draw above which kriging is not tried: too many draws lie where q has little mass, and these

@@ -28,6 +28,7 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
 from mgvbp.core.linalg import Array, collinear
 from mgvbp.surfaces import constants
+from mgvbp.surfaces.henderson import Solved, Terms
 
 RATIOS = (1e4, 1e3, 1e2)
 """Values of λ that are tried: the variance of u, on average over the draws, in units of the variance of the noise.
@@ -54,16 +55,40 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
     Without a ``metric`` (d, d) all directions of ``eps`` (N, d) are alike.
     """
     N, p = Z.shape
-    K = (
-        kernel(eps, np.full(eps.shape[1], constants.RHO))
-        if metric is None
-        else kernel(*_along_axes(eps, metric))
-    )
-    K *= N / K.trace()
+    x, rho = (eps, np.full(eps.shape[1], constants.RHO)) if metric is None else _along_axes(eps, metric)
+    smooth = Dense.of(x, rho) if N <= constants.DENSE_DRAWS else Terms.of(x, rho)
     noise = 1.0 / (N * weights)
     for ratio in RATIOS:
-        V = ratio * K
-        V.flat[:: N + 1] += noise
+        fit = smooth.solved(Z, h, noise, ratio)
+        if fit is None:
+            return None
+        # λ times the derivative by λ of minus twice the logarithm of the restricted likelihood, times hᵀPh
+        if (N - p) * (fit.Ph @ (noise * fit.Ph)) <= (noise @ fit.diagonal_P) * (h @ fit.Ph):
+            break
+    # leave-one-out (Dubrule 1983)
+    residuals = fit.Ph / np.maximum(fit.diagonal_P, constants.EVEN_LEVERAGE * fit.diagonal_V)
+    if not np.isfinite(residuals).all():
+        return None
+    log_likelihood = -fit.half_log_det - 0.5 * (N - p) * math.log(max(h @ fit.Ph, np.finfo(float).tiny))
+    return Kriging(fit.coefficients, fit.influence, residuals, fit.Ph, float(log_likelihood))
+
+
+class Dense(NamedTuple):
+    """The kernel of all pairs of N points, with trace N."""
+
+    K: Array
+
+    @classmethod
+    def of(cls, x: Array, rho: Array) -> Dense:
+        """At points ``x`` (N, d) along the axes of the metric, whose eigenvalues are ``rho`` (d,)."""
+        K = kernel(x, rho)
+        K *= len(x) / K.trace()
+        return cls(K)
+
+    def solved(self, Z: Array, h: Array, noise: Array, ratio: float) -> Solved | None:
+        """The estimates for λ = ``ratio``; None if the equations are singular."""
+        V = ratio * self.K
+        V.flat[:: len(V) + 1] += noise
         root, failed = dpotrf(V.T, lower=1, overwrite_a=1)
         if failed:
             return None
@@ -75,21 +100,16 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
         if failed or collinear(normal_root, normal.diagonal()):
             return None
         coefficients = influence @ h
-        # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
-        Ph = dsymv(1.0, inverse, h, lower=1) - solved @ coefficients
         diagonal = inverse.diagonal()
-        diagonal_P = diagonal - np.einsum("np,pn->n", solved, influence)
-        # λ times the derivative by λ of minus twice the logarithm of the restricted likelihood, times hᵀPh
-        if (N - p) * (Ph @ (noise * Ph)) <= (noise @ diagonal_P) * (h @ Ph):
-            break
-    residuals = Ph / np.maximum(
-        diagonal_P, constants.EVEN_LEVERAGE * diagonal
-    )  # leave-one-out (Dubrule 1983)
-    if not np.isfinite(residuals).all():
-        return None
-    half_log_det += np.log(normal_root.diagonal()).sum()
-    log_likelihood = -half_log_det - 0.5 * (N - p) * math.log(max(h @ Ph, np.finfo(float).tiny))
-    return Kriging(coefficients, influence, residuals, Ph, float(log_likelihood))
+        return Solved(
+            coefficients,
+            influence,
+            # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
+            Ph=dsymv(1.0, inverse, h, lower=1) - solved @ coefficients,
+            diagonal_P=diagonal - np.einsum("np,pn->n", solved, influence),
+            diagonal_V=diagonal,
+            half_log_det=float(half_log_det + np.log(normal_root.diagonal()).sum()),
+        )
 
 
 def krige_adapted(eps: Array, Z: Array, h: Array, weights: Array, plain: Kriging) -> Kriging:

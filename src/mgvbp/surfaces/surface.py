@@ -10,11 +10,13 @@ The covariance of the coefficients (with leave-one-out residuals) says how much 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dgeqrf, dposv
+from scipy.linalg.lapack import dgeqrf, dposv, dpotrf
 
 from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
 from mgvbp.estimators.regression import monomials
@@ -27,6 +29,8 @@ from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
 
 LWORK = 32
 """Columns that LAPACK reflects together."""
+NEARLY_SINGULAR = 1e-5
+"""Smallest ratio of two pivots of polynomials of higher degree: their squares are what is decomposed."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,20 @@ class Surface:
         return self.r2 < constants.POOR_SHARE or self.residual > constants.POOR_NATS * (0.5 * d + 1.0)
 
 
-def fit_surface(view: View, basis: Family, values: Array, tol: float, jitter: float = 0.0) -> Surface | None:
+def fit_surface(
+    view: View,
+    basis: Family,
+    values: Array,
+    tol: float,
+    jitter: float = 0.0,
+    *,
+    polynomials: bool = True,
+) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
-    What a quadratic misses is modelled in several ways, and the fit with the least noise is used. Polynomials of
-    higher degree are tried if there are enough draws. A smooth random function is tried if the noise keeps the gap
-    from being known to ``tol`` nats, unless the values have noise of standard deviation ``jitter``.
+    What a quadratic misses is modelled in several ways until the gap is known to ``tol`` nats, or better than the next
+    leap needs: by ``polynomials`` of higher degree, while there are enough draws, and by a smooth random function,
+    unless the values have noise of standard deviation ``jitter``. The fit with the least noise is used.
     """
     q = view.q
     keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
@@ -114,27 +126,31 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float, jitter: fl
     weights /= weights.sum()
     effective = 1.0 / float(weights @ weights)
     centre, root = float(weights @ h), np.sqrt(weights)
-    sizes, Z = regressors(basis, eps, constants.ROOM * effective)
-    Q, R = orthogonal(root[:, None] * Z)
-    pivots = np.abs(R.diagonal())
-    sizes = [size for size in sizes if pivots[:size].min() > SINGULAR * pivots[:size].max()]
     response = root * (h - centre)
-    fits = [_least_squares(q, basis, Q[:, :size], R[:size, :size], response) for size in sizes]
-    if not fits:
+    Z = monomials(basis, eps)
+    fitted = Regression.of(root[:, None] * Z, response)
+    if fitted is None:
         return None
-    fit = min(fits, key=lambda candidate: candidate.noise)
+    quadratic = fit = fitted.fit(q, basis)
+    for columns in higher_degrees(basis, eps, constants.ROOM * effective) if polynomials else ():
+        if fit.noise <= _enough(fit, tol):
+            break
+        fitted = fitted.extended(root[:, None] * columns)
+        if fitted is None:
+            break
+        fit = min(fit, fitted.fit(q, basis), key=lambda candidate: candidate.noise)
     caution = 1.0
-    worthwhile = max(0.5 * tol, fit.gap / constants.KRIGE_BELOW) < fit.noise < constants.KRIGE_NOISE
+    worthwhile = _enough(fit, tol) < fit.noise < constants.KRIGE_NOISE
     most = min(
         constants.KRIGE_DRAWS, constants.KRIGE_PLENTY * basis.num_monomials, constants.KRIGE_SHARE * effective
     )
     if worthwhile and len(h) <= most and not jitter:
         enough = (
             len(h) > constants.ADAPT_ABOVE * basis.num_monomials
-            and fits[0].variance > constants.ADAPT_REST**2
+            and quadratic.variance > constants.ADAPT_REST**2
         )
         wanted = 0.5 * tol if enough else math.inf
-        smooth = _kriging(q, basis, eps, Z[:, : basis.num_monomials], h - centre, weights, wanted)
+        smooth = _kriging(q, basis, eps, Z, h - centre, weights, wanted)
         if smooth is not None and smooth.noise < fit.noise:
             caution = max(1.0, constants.BELIEF * fit.noise / max(smooth.noise, 1e-300))
             fit = smooth
@@ -150,7 +166,7 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float, jitter: fl
         num_draws=len(h),
         size=effective,
         residual=math.sqrt(fit.variance),
-        rest=math.sqrt(fits[0].variance),
+        rest=math.sqrt(quadratic.variance),
         r2=1.0 - fit.variance / spread if spread > 0.0 else 1.0,
         gap=fit.gap,
         noise=fit.noise,
@@ -161,15 +177,51 @@ def fit_surface(view: View, basis: Family, values: Array, tol: float, jitter: fl
     )
 
 
-def _least_squares(q: Gaussian, basis: Family, Q: Array, R: Array, response: Array) -> _Fit:
-    """The fit by the QR decomposition of the weighted regressors; those of the basis come first."""
-    rotated = response @ Q
-    leverage = np.einsum("np,np->n", Q, Q)
-    # leave-one-out residuals, times √w
-    residuals = (response - Q @ rotated) / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)
-    rows = dtrsm(1.0, R, np.eye(len(R), basis.num_monomials, order="F"), trans_a=1, overwrite_b=1).T
-    errors = (Q @ rows.T) * residuals[:, None]  # what each draw contributes to the coefficients of the basis
-    return _Fit(q, basis, rows @ rotated, errors.T @ errors, float(residuals @ residuals))
+def _enough(fit: _Fit, tol: float) -> float:
+    """The noise with which the gap is known well enough, in nats."""
+    return max(0.5 * tol, fit.gap / constants.KRIGE_BELOW)
+
+
+class Regression(NamedTuple):
+    """Weighted least squares, to which further columns can be added; X = QR are all columns so far."""
+
+    response: Array
+    Q: Array
+    """(N, columns)."""
+    rows: Array
+    """The first p rows of R⁻¹, those of the coefficients of the basis."""
+
+    @classmethod
+    def of(cls, X: Array, response: Array) -> Regression | None:
+        """Begin with the columns of the basis (N, p); None if they are linearly dependent."""
+        Q, R = orthogonal(X)
+        pivots = np.abs(R.diagonal())
+        if not pivots.min() > SINGULAR * pivots.max():
+            return None
+        return cls(response, Q, dtrsm(1.0, R, np.eye(len(R), order="F"), overwrite_b=1))
+
+    def extended(self, columns: Array) -> Regression | None:
+        """With further columns (N, m); None if they are nearly dependent on each other or on those before."""
+        shares = self.Q.T @ columns
+        columns = columns - self.Q @ shares
+        R, failed = dpotrf(columns.T @ columns, lower=0)
+        pivots = R.diagonal()
+        if failed or not pivots.min() > NEARLY_SINGULAR * pivots.max():
+            return None
+        Q = dtrsm(1.0, R, columns, side=1)
+        rows = -dtrsm(1.0, R, self.rows @ shares, side=1)  # [R₁ S; 0 R₂]⁻¹ has −R₁⁻¹ S R₂⁻¹ above R₂⁻¹
+        return Regression(
+            self.response, np.concatenate([self.Q, Q], axis=1), np.concatenate([self.rows, rows], axis=1)
+        )
+
+    def fit(self, q: Gaussian, basis: Family) -> _Fit:
+        """The coefficients of the basis."""
+        rotated = self.response @ self.Q
+        leverage = np.einsum("np,np->n", self.Q, self.Q)
+        # leave-one-out residuals, times √w
+        residuals = (self.response - self.Q @ rotated) / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)
+        errors = (self.Q @ self.rows.T) * residuals[:, None]  # what each draw adds to the coefficients
+        return _Fit(q, basis, self.rows @ rotated, errors.T @ errors, float(residuals @ residuals))
 
 
 def _kriging(
@@ -234,15 +286,12 @@ def orthogonal(A: Array) -> tuple[Array, Array]:
     return dtrsm(1.0, R, A, side=1), R
 
 
-def regressors(basis: Family, eps: Array, room: float) -> tuple[list[int], Array]:
-    """The number of columns up to each degree, and the columns: monomials of ``basis``, then Hermite polynomials."""
-    Z = monomials(basis, eps)
-    blocks, sizes = [Z], [Z.shape[1]]
-    room = min(room, constants.MOST_COLUMNS)
+def higher_degrees(basis: Family, eps: Array, room: float) -> Iterator[Array]:
+    """The Hermite polynomials of each degree from 3 on, (N, columns), while there is room for their columns."""
+    columns, room = basis.num_monomials, min(room, constants.MOST_COLUMNS)
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
-        most = 3 if sizes[-1] + num_polynomials(basis.dim, degree, 3) <= room else 2
-        if sizes[-1] + num_polynomials(basis.dim, degree, most) > room:
+        most = 3 if columns + num_polynomials(basis.dim, degree, 3) <= room else 2
+        columns += num_polynomials(basis.dim, degree, most)
+        if columns > room:
             break
-        blocks.append(hermite_polynomials(eps, degree, most))
-        sizes.append(sizes[-1] + blocks[-1].shape[1])
-    return sizes, np.concatenate(blocks, axis=1) if len(blocks) > 1 else Z
+        yield hermite_polynomials(eps, degree, most)
