@@ -30,7 +30,8 @@ from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
 LWORK = 32
 """Columns that LAPACK reflects together."""
 NEARLY_SINGULAR = 1e-5
-"""Smallest ratio of two pivots of polynomials of higher degree: their squares are what is decomposed."""
+"""A polynomial of higher degree of which the columns before leave less than this, relative to the longest, is not added:
+what is decomposed are squares, which are known to 1e-16."""
 
 
 @dataclass(frozen=True)
@@ -203,12 +204,12 @@ class Regression(NamedTuple):
     def extended(self, columns: Array) -> Regression | None:
         """With further columns (N, m); None if they are nearly dependent on each other or on those before."""
         shares = self.Q.T @ columns
-        columns = columns - self.Q @ shares
-        R, failed = dpotrf(columns.T @ columns, lower=0)
-        pivots = R.diagonal()
-        if failed or not pivots.min() > NEARLY_SINGULAR * pivots.max():
+        rest = columns - self.Q @ shares
+        R, failed = dpotrf(rest.T @ rest, lower=0)
+        longest = math.sqrt(np.einsum("np,np->p", columns, columns).max())
+        if failed or not R.diagonal().min() > NEARLY_SINGULAR * longest:
             return None
-        Q = dtrsm(1.0, R, columns, side=1)
+        Q = dtrsm(1.0, R, rest, side=1)
         rows = -dtrsm(1.0, R, self.rows @ shares, side=1)  # [R₁ S; 0 R₂]⁻¹ has −R₁⁻¹ S R₂⁻¹ above R₂⁻¹
         return Regression(
             self.response, np.concatenate([self.Q, Q], axis=1), np.concatenate([self.rows, rows], axis=1)
