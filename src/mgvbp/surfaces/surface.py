@@ -30,7 +30,7 @@ from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
 LWORK = 32
 """Columns that LAPACK reflects together."""
 NEARLY_SINGULAR = 1e-5
-"""A polynomial of higher degree of which the columns before leave less than this, relative to the longest, is not added:
+"""A polynomial of higher degree is not added if the columns before leave less than this of it, relative to the longest:
 what is decomposed are squares, which are known to 1e-16."""
 
 
