@@ -99,14 +99,14 @@ def test_a_short_one_runs_and_shows_what_its_page_shows(tmp_path):
             assert output.ename.rpartition(".")[2] in example.exc_msg
 
 
-def test_a_notebook_runs_in_a_kernel(tmp_path):
-    """The one on statsmodels, of 4 s: the code of the others is that of their pages too, which run as doctests."""
+@pytest.mark.parametrize("package", ["arch", "numpyro", "pymc", "statsmodels"])
+def test_the_notebook_of_a_package_runs_in_a_kernel(package, tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install nbclient ipykernel")
     pytest.importorskip("ipykernel", reason="needs ipykernel: pip install nbclient ipykernel")
-    pytest.importorskip("statsmodels", reason="the notebook is on models of statsmodels")
-    made = notebooks.notebook(DOCS / "statsmodels.md", tmp_path)
+    pytest.importorskip(package, reason=f"the notebook is on models of {package}")
+    made = notebooks.notebook(DOCS / f"{package}.md", tmp_path)
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(made, timeout=300, kernel_name="python3", resources=where).execute()
     shown = [cell.outputs[-1] for cell in code_of(made) if cell.outputs]
-    assert len(shown) > 5
+    assert shown
     assert all(output.output_type != "error" for output in shown)

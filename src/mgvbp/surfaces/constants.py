@@ -26,7 +26,7 @@ KRIGE_NOISE = 3.0
 """Nats of noise above which kriging is not tried: what a quadratic misses is then so large that it seldom helps."""
 KRIGE_DRAWS = 6000
 """Draws above which kriging takes too long."""
-DENSE_DRAWS = 700
+DENSE_DRAWS = 1200
 """Draws above which kriging takes the largest terms of its kernel only (`henderson`)."""
 LEAST_TERMS = 600
 """How many terms these are, at least: all of degree three are among them in up to 13 dimensions."""
