@@ -209,20 +209,28 @@ class SparsePrecision(Structured):
         a, b = (self.place[end] for end in self.edges)
         rows, columns = patterns.sorted_edges(self.dim, a, b)
         ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=self.dim))])
-        found: tuple[Indices, Indices] = self._kernels.closure(ptr.astype(np.intp), rows)
-        return found
+        ptr, rows = self._kernels.closure(ptr.astype(np.intp), rows)
+        return ptr, rows[np.lexsort((rows, self._columns_of(ptr)))]
+
+    def _columns_of(self, ptr: Indices) -> Indices:
+        return np.repeat(np.arange(self.dim), np.diff(ptr))
 
     @cached_property
     def _columns(self) -> Indices:
         """The column of each entry of L."""
-        ptr, _ = self._pattern
-        return np.repeat(np.arange(self.dim), np.diff(ptr))
+        return self._columns_of(self._pattern[0])
 
     @property
     def _kernels(self) -> Any:
         from mgvbp.families import sparse_kernels  # numba takes a while to import
 
         return sparse_kernels
+
+    def _run(self, kernel: str, L: Array, *arguments: Any) -> Any:
+        """Call a kernel with a factor that it only reads: numba compiles it once, and not for each kind of array."""
+        fixed = L.view()
+        fixed.flags.writeable = False
+        return getattr(self._kernels, kernel)(*self._pattern, fixed, *arguments)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -265,7 +273,7 @@ class SparsePrecision(Structured):
     ) -> Array:
         rows = np.atleast_2d(v)
         X = np.ascontiguousarray((rows[:, self.order] if gather else rows).T)
-        getattr(self._kernels, kernel)(*self._pattern, L, X)
+        self._run(kernel, L, X)
         return np.asarray(X[self.place].T if scatter else X.T).reshape(v.shape)
 
     # ε belongs to the columns of L, so that it needs no order of its own: row k of the frame is column k
@@ -309,17 +317,14 @@ class SparsePrecision(Structured):
 
     def entries(self, L: Array) -> Array:
         """The precision on the pattern, as a family array."""
-        return np.asarray(self._kernels.square(*self._pattern, L))
+        return np.asarray(self._run("square", L))
 
     def covariances(self, L: Array) -> Array:
         """The covariance on the pattern, as a family array."""
-        return np.asarray(self._kernels.selected_inverse(*self._pattern, L))
+        return np.asarray(self._run("selected_inverse", L))
 
     def diagonal(self, L: Array) -> Array:
         return np.asarray(L[self._pattern[0][:-1]][self.place])
-
-    def is_lower_triangular(self, L: Array) -> bool:
-        return True
 
     def variances(self, L: Array) -> Array:
         return self.diagonal(self.covariances(L))
@@ -365,7 +370,7 @@ class SparsePrecision(Structured):
     def gradient(self, L: Array, delta: Array, v: Array, batches: int = 1) -> Array:
         Z = self.covariances(L)
         shares = (np.ascontiguousarray(delta[:, self.order].T), np.ascontiguousarray(v.T))
-        return np.asarray(self._kernels.whitened_gradient(*self._pattern, L, Z, *shares, batches))
+        return np.asarray(self._run("whitened_gradient", L, Z, *shares, batches))
 
     def inner(self, A: Array, B: Array) -> float:
         """The trace of the product of two symmetric matrices on the pattern."""
@@ -374,11 +379,11 @@ class SparsePrecision(Structured):
 
     def whitened(self, L: Array, dL: Array) -> Array:
         """A change of the factor in the coordinates of `gradient`, whose squares are twice the KL divergence."""
-        return np.asarray(self._kernels.whitened(*self._pattern, L, self.covariances(L), dL))
+        return np.asarray(self._run("whitened", L, self.covariances(L), dL))
 
     def moved(self, L: Array, t: Array, beta: float) -> Array:
         r"""The columns of L move along the natural gradient; the diagonal is multiplied by :math:`1 + x + x^2/2`."""
-        dL = beta * self._kernels.natural(*self._pattern, L, self.covariances(L), t)
+        dL = beta * self._run("natural", L, self.covariances(L), t)
         out, first = L + dL, self._pattern[0][:-1]
         x = dL[first] / L[first]
         out[first] = L[first] * (1.0 + x + 0.5 * x * x)
