@@ -98,7 +98,7 @@ class ByStructure(ByPairs[StructuredState]):
         # without any pair the arrays of a sparse family are those of the diagonal one
         bare = SparsePrecision.banded(family.dim, 0)
         self.family = family if isinstance(family, SparsePrecision) else bare
-        super().__init__(prior, tol, family.dim, max(FEWEST, PER_NEIGHBOUR * self.family.hubs[1]))
+        super().__init__(prior, tol, family.dim, max(FEWEST, PER_NEIGHBOUR * self.family.neighbours.hubs[1]))
         self.most = 200 * max(self.least, 1000)
 
     def _first(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> StructuredState:
