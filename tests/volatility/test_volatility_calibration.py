@@ -10,7 +10,7 @@ from scipy.stats import chisquare, kstest
 import mgvbp
 from mgvbp.volatility import GARCH, GJR
 
-SERIES, DAYS, DRAWS = 20, 800, 99
+SERIES, DAYS, DRAWS = 12, 800, 99
 """Series of each model, their days, and the posterior draws that the truth is ranked among."""
 PRIOR_MOMENTS = {
     "mu": (0.0, 0.1),
@@ -41,7 +41,7 @@ def ranks(model, seed):
 
 @pytest.mark.filterwarnings("ignore::mgvbp.ScaleWarning")  # some draws from the prior are small
 def test_ranks_of_the_persistence_are_uniform():
-    """The ranks of both models together, 40 of them; each of two tests at the level 0.5%: 1% in all."""
+    """The ranks of both models together, 24 of them; each of two tests at the level 0.5%: 1% in all."""
     found = np.concatenate([ranks(GARCH(1, 1), seed=1), ranks(GJR(1, 1, 1), seed=2)])
     counts = np.bincount(found // 20, minlength=5)
     assert chisquare(counts).pvalue > 0.005, counts

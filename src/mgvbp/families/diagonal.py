@@ -107,9 +107,6 @@ class Diagonal(Family):
     def diagonal(self, L: Array) -> Array:
         return L
 
-    def is_lower_triangular(self, L: Array) -> bool:
-        return True
-
     def dense_factor(self, L: Array) -> Array:
         return np.asfortranarray(np.diag(L))
 

@@ -123,10 +123,6 @@ class LowRank(Structured):
         rotation, s, _ = np.linalg.svd(triangular)
         return Parts(root, orthogonal @ rotation, s, np.hypot(1.0, s))
 
-    def from_parts(self, root: Array, Q: Array, s: Array) -> Array:
-        """The family array of :math:`D^{1/2} (I + Q s^2 Q^T) D^{1/2}`."""
-        return np.column_stack([root, root[:, None] * Q * s])
-
     def log_root(self, L: Array) -> float:
         root, _, _, k = self.parts(L)
         return float(np.log(root).sum() + np.log(k).sum())
@@ -156,9 +152,6 @@ class LowRank(Structured):
         return np.asarray((v + (v @ Q * (k - 1.0)) @ Q.T) * root)
 
     # --- what users see ---------------------------------------------------------------------------
-
-    def is_lower_triangular(self, L: Array) -> bool:
-        return True
 
     def dense_factor(self, L: Array) -> Array:
         self.dense()

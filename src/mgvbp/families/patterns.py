@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError
 
 Indices = NDArray[np.intp]
+MANY_NEIGHBOURS = 10.0
+"""An entry with more neighbours than this times √d comes last in an order of minimum degree."""
 AT_ONCE = 128
 """Columns of a Hessian that are computed at once."""
 Edges = tuple[Indices, Indices]
@@ -127,3 +130,29 @@ def probed(function: Callable[[Any], Any], points: NDArray[np.float64]) -> Edges
             rows.append(i)
             columns.append(some[k])
     return sorted_edges(d, np.concatenate(rows), np.concatenate(columns))
+
+
+def minimum_degree(dim: int, edges: Edges) -> Indices:
+    """An order of the entries, (d,), in which a Cholesky factor has few: that of SuperLU."""
+    from scipy.sparse import csc_matrix
+    from scipy.sparse.linalg import splu
+
+    i, j = edges
+    degree = np.bincount(i, minlength=dim) + np.bincount(j, minlength=dim)
+    # those that depend on almost all come last: an order of minimum degree would put them there, slowly
+    dense = degree > max(16.0, MANY_NEIGHBOURS * math.sqrt(dim))
+    few, last = np.flatnonzero(~dense), np.flatnonzero(dense)
+    place = np.cumsum(~dense) - 1
+    inside = ~(dense[i] | dense[j])
+    i, j, n = place[i[inside]], place[j[inside]], len(few)
+    if not len(i):
+        return np.concatenate([few, last])
+    # dominant diagonal: the factorisation exists, and only its order is used
+    size = 1.0 / (1.0 + degree[few].max())
+    rows, columns = np.concatenate([i, j, np.arange(n)]), np.concatenate([j, i, np.arange(n)])
+    values = np.concatenate([np.full(2 * len(i), -size), np.ones(n)])
+    matrix = csc_matrix((values, (rows, columns)), shape=(n, n))
+    found = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    order = np.empty(n, np.intp)
+    order[found.perm_c] = np.arange(n)
+    return np.concatenate([few[order], last])

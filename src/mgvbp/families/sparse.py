@@ -14,7 +14,6 @@ without the others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,14 +26,12 @@ from mgvbp.core.linalg import NOT_POSITIVE_DEFINITE, Array
 from mgvbp.errors import InvalidInputError, NotPositiveDefiniteError
 from mgvbp.families import patterns
 from mgvbp.families.base import Indices
+from mgvbp.families.neighbours import Neighbours
 from mgvbp.families.patterns import Edges
 from mgvbp.families.structured import Structured
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-MANY_NEIGHBOURS = 10.0
-"""An entry with more neighbours than this times √d is put last in the order of L."""
 
 
 class SparsePrecision(Structured):
@@ -171,30 +168,7 @@ class SparsePrecision(Structured):
     @cached_property
     def order(self) -> Indices:
         """The parameter of each row of L: an order of minimum degree, (d,)."""
-        from scipy.sparse import csc_matrix
-        from scipy.sparse.linalg import splu
-
-        d, (i, j) = self.dim, self.edges
-        degree = np.bincount(i, minlength=d) + np.bincount(j, minlength=d)
-        # those that depend on almost all come last: an order of minimum degree would put them there, slowly
-        dense = degree > max(16.0, MANY_NEIGHBOURS * math.sqrt(d))
-        few, last = np.flatnonzero(~dense), np.flatnonzero(dense)
-        place = np.cumsum(~dense) - 1
-        inside = ~(dense[i] | dense[j])
-        i, j, n = place[i[inside]], place[j[inside]], len(few)
-        if not len(i):
-            return np.concatenate([few, last])
-        # dominant diagonal: the factorisation exists, and only its order is used
-        size = 1.0 / (1.0 + degree[few].max())
-        rows, columns = np.concatenate([i, j, np.arange(n)]), np.concatenate([j, i, np.arange(n)])
-        values = np.concatenate([np.full(2 * len(i), -size), np.ones(n)])
-        matrix = csc_matrix((values, (rows, columns)), shape=(n, n))
-        found = splu(
-            matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
-        order = np.empty(n, np.intp)
-        order[found.perm_c] = np.arange(n)
-        return np.concatenate([few[order], last])
+        return patterns.minimum_degree(self.dim, self.edges)
 
     @cached_property
     def place(self) -> Indices:
@@ -209,20 +183,28 @@ class SparsePrecision(Structured):
         a, b = (self.place[end] for end in self.edges)
         rows, columns = patterns.sorted_edges(self.dim, a, b)
         ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=self.dim))])
-        found: tuple[Indices, Indices] = self._kernels.closure(ptr.astype(np.intp), rows)
-        return found
+        ptr, rows = self._kernels.closure(ptr.astype(np.intp), rows)
+        return ptr, rows[np.lexsort((rows, self._columns_of(ptr)))]
+
+    def _columns_of(self, ptr: Indices) -> Indices:
+        return np.repeat(np.arange(self.dim), np.diff(ptr))
 
     @cached_property
     def _columns(self) -> Indices:
         """The column of each entry of L."""
-        ptr, _ = self._pattern
-        return np.repeat(np.arange(self.dim), np.diff(ptr))
+        return self._columns_of(self._pattern[0])
 
     @property
     def _kernels(self) -> Any:
         from mgvbp.families import sparse_kernels  # numba takes a while to import
 
         return sparse_kernels
+
+    def _run(self, kernel: str, L: Array, *arguments: Any) -> Any:
+        """Call a kernel with a factor that it only reads: numba compiles it once, and not for each kind of array."""
+        fixed = L.view()
+        fixed.flags.writeable = False
+        return getattr(self._kernels, kernel)(*self._pattern, fixed, *arguments)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -238,25 +220,17 @@ class SparsePrecision(Structured):
         return 1 + self.dim + self.shape[0]
 
     @cached_property
-    def neighbours(self) -> tuple[Indices, Indices, Indices]:
-        """The pairs that were given, as rows of L: the first of each row, the other rows, and the pair in reverse."""
-        a, b = (self.place[end] for end in self.edges)
-        own = np.arange(self.dim)
-        rows, others = np.concatenate([a, b, own]), np.concatenate([b, a, own])
-        sort = np.lexsort((others, rows))
-        rows, others = rows[sort], others[sort]
-        ptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.dim))]).astype(np.intp)
-        codes, reverse = rows * self.dim + others, others * self.dim + rows
-        return ptr, others, np.searchsorted(codes, reverse)
+    def neighbours(self) -> Neighbours:
+        """The pairs that were given, as rows of L."""
+        return Neighbours(self.dim, *(self.place[end] for end in self.edges))
 
     @cached_property
-    def given(self) -> Indices:
-        """Where in a family array the pairs of `neighbours` are whose row is not above the diagonal, by column."""
-        ptr, near, _ = self.neighbours
-        rows = np.repeat(np.arange(self.dim), np.diff(ptr))
+    def _given(self) -> tuple[NDArray[np.bool_], Indices]:
+        """The pairs of `neighbours` on and below the diagonal, and where they are in a family array."""
+        rows, near = self.neighbours.rows, self.neighbours.near
         lower = rows >= near
         codes = self._columns * self.dim + self._pattern[1]
-        return np.searchsorted(codes, near[lower] * self.dim + rows[lower])
+        return lower, np.searchsorted(codes, near[lower] * self.dim + rows[lower])
 
     # --- vectors ----------------------------------------------------------------------------------
 
@@ -265,7 +239,7 @@ class SparsePrecision(Structured):
     ) -> Array:
         rows = np.atleast_2d(v)
         X = np.ascontiguousarray((rows[:, self.order] if gather else rows).T)
-        getattr(self._kernels, kernel)(*self._pattern, L, X)
+        self._run(kernel, L, X)
         return np.asarray(X[self.place].T if scatter else X.T).reshape(v.shape)
 
     # ε belongs to the columns of L, so that it needs no order of its own: row k of the frame is column k
@@ -309,17 +283,14 @@ class SparsePrecision(Structured):
 
     def entries(self, L: Array) -> Array:
         """The precision on the pattern, as a family array."""
-        return np.asarray(self._kernels.square(*self._pattern, L))
+        return np.asarray(self._run("square", L))
 
     def covariances(self, L: Array) -> Array:
         """The covariance on the pattern, as a family array."""
-        return np.asarray(self._kernels.selected_inverse(*self._pattern, L))
+        return np.asarray(self._run("selected_inverse", L))
 
     def diagonal(self, L: Array) -> Array:
         return np.asarray(L[self._pattern[0][:-1]][self.place])
-
-    def is_lower_triangular(self, L: Array) -> bool:
-        return True
 
     def variances(self, L: Array) -> Array:
         return self.diagonal(self.covariances(L))
@@ -365,7 +336,7 @@ class SparsePrecision(Structured):
     def gradient(self, L: Array, delta: Array, v: Array, batches: int = 1) -> Array:
         Z = self.covariances(L)
         shares = (np.ascontiguousarray(delta[:, self.order].T), np.ascontiguousarray(v.T))
-        return np.asarray(self._kernels.whitened_gradient(*self._pattern, L, Z, *shares, batches))
+        return np.asarray(self._run("whitened_gradient", L, Z, *shares, batches))
 
     def inner(self, A: Array, B: Array) -> float:
         """The trace of the product of two symmetric matrices on the pattern."""
@@ -374,55 +345,27 @@ class SparsePrecision(Structured):
 
     def whitened(self, L: Array, dL: Array) -> Array:
         """A change of the factor in the coordinates of `gradient`, whose squares are twice the KL divergence."""
-        return np.asarray(self._kernels.whitened(*self._pattern, L, self.covariances(L), dL))
+        return np.asarray(self._run("whitened", L, self.covariances(L), dL))
 
     def moved(self, L: Array, t: Array, beta: float) -> Array:
         r"""The columns of L move along the natural gradient; the diagonal is multiplied by :math:`1 + x + x^2/2`."""
-        dL = beta * self._kernels.natural(*self._pattern, L, self.covariances(L), t)
+        dL = beta * self._run("natural", L, self.covariances(L), t)
         out, first = L + dL, self._pattern[0][:-1]
         x = dL[first] / L[first]
         out[first] = L[first] * (1.0 + x + 0.5 * x * x)
         return np.asarray(out)
 
-    @cached_property
-    def hubs(self) -> tuple[NDArray[np.bool_], int]:
-        """Rows with so many neighbours that the other ends of their pairs know them better, and the most regressors.
-
-        The limit is the least number for which no row, and no hub among hubs, has more neighbours.
-        """
-        ptr, near, _ = self.neighbours
-        degree = np.diff(ptr)
-        rows = np.repeat(np.arange(self.dim), degree)
-        for limit in np.unique(degree):
-            hub = degree > limit
-            among = np.bincount(rows[hub[rows] & hub[near]], minlength=self.dim)
-            if among.max() <= limit:
-                return hub, int(limit)
-        raise AssertionError  # the largest degree leaves no hub
-
     def curvature(self, delta: Array, slopes: Array) -> Array | None:
         r"""The expected Hessian on the pattern that was given, from gradients: each row regressed on its neighbours.
 
         ``slopes`` (S, d) are half the differences of the gradients at :math:`\mu \pm\delta`. For a quadratic function
-        whose Hessian is on the pattern the result is exact. Of a pair both rows tell, and their mean is taken; of a
-        pair with a hub, which may have d neighbours, the other row. None if the draws are too few.
+        whose Hessian is on the pattern the result is exact. None if the draws are too few.
         """
-        ptr, near, reverse = self.neighbours
-        hub, most = self.hubs
-        if len(delta) < most:
+        H = self.neighbours.regressed(*(rows[:, self.order].T for rows in (delta, slopes)))
+        if H is None:
             return None
-        H = np.zeros(len(near))
-        moved, y = (np.ascontiguousarray(rows[:, self.order].T) for rows in (delta, slopes))
-        if not self._kernels.regress_rows(ptr, near, hub, moved, y, H, False):
-            return None
-        rows = np.repeat(np.arange(self.dim), np.diff(ptr))
-        mixed = hub[rows] & ~hub[near]
-        H[mixed] = H[reverse[mixed]]
-        if hub.any() and not self._kernels.regress_rows(ptr, near, hub, moved, y, H, True):
-            return None
-        H = 0.5 * (H + H[reverse])
-        out = np.zeros(self.shape)
-        out[self.given] = H[rows >= near]
+        (lower, where), out = self._given, np.zeros(self.shape)
+        out[where] = H[lower]
         return out
 
     def __repr__(self) -> str:

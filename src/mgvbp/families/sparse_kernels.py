@@ -38,7 +38,8 @@ def compiled(function: Function) -> Function:
 def closure(ptr: Indices, rows: Indices) -> tuple[Indices, Indices]:
     """The pattern of the Cholesky factor of a matrix whose lower triangle has this pattern, without its diagonal.
 
-    A column has the rows of the matrix and those of its children in the elimination tree.
+    A column has the rows of the matrix and those of its children in the elimination tree, here in any order: numba
+    would take longer to compile a sort than all the rest.
     """
     d = len(ptr) - 1
     out_ptr = np.zeros(d + 1, np.intp)
@@ -49,7 +50,8 @@ def closure(ptr: Indices, rows: Indices) -> tuple[Indices, Indices]:
         begin = end
         if end + d - j > len(out):
             larger = np.empty(2 * len(out) + d, np.intp)
-            larger[:end] = out[:end]
+            for p in range(end):
+                larger[p] = out[p]
             out = larger
         out[end] = j
         end += 1
@@ -67,13 +69,14 @@ def closure(ptr: Indices, rows: Indices) -> tuple[Indices, Indices]:
                     out[end] = out[p]
                     end += 1
             child = next_child[child]
-        out[begin + 1 : end] = np.sort(out[begin + 1 : end])
         if end > begin + 1:
             parent = out[begin + 1]
+            for p in range(begin + 2, end):
+                parent = min(parent, out[p])
             next_child[j] = first_child[parent]
             first_child[parent] = j
         out_ptr[j + 1] = end
-    return out_ptr, out[:end].copy()
+    return out_ptr, out[:end]
 
 
 @compiled
@@ -323,8 +326,8 @@ def factor_of_covariance(ptr: Indices, rows: Indices, Z: Array) -> tuple[Array, 
         k = clique(ptr, rows, Z, j, C)
         if not root(C, k, SINGULAR):
             return L, False
-        x[:k] = 0.0
-        x[0] = 1.0
+        for a in range(k):
+            x[a] = 1.0 if a == 0 else 0.0
         forward(C, k, x)
         backward(C, k, x)
         for a in range(k):
@@ -354,7 +357,8 @@ def regress_rows(
     for i in range(len(ptr) - 1):
         if hub[i] != hubs:
             continue
-        left[:] = y[i]
+        for s in range(n):
+            left[s] = y[i, s]
         k = 0
         for p in range(ptr[i], ptr[i + 1]):
             if hubs and not hub[near[p]]:

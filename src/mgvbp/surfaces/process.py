@@ -20,7 +20,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf
-from scipy.optimize import minimize
 
 from mgvbp.core.linalg import Array
 
@@ -196,6 +195,8 @@ def _maximised(
         away = (numbers - centre) / spread
         fit = 0.5 * rest @ dual + np.log(root.diagonal()).sum() + 0.5 * away @ away
         return float(fit), gradient + away / spread
+
+    from scipy.optimize import minimize  # slow to import
 
     bounds = [(None, None)] * 2 + [(None, most) for most in centre[2:] + LONGEST]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
