@@ -196,6 +196,14 @@ they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+CHORDS, MOST_HALVINGS = 16, 12
+"""Chords between draws on which values and gradients differ most, and how often one is halved in search of a jump. A
+jump with a sixth of q on its far side is on a chord in every fourth; after twelve halvings a wall that is as steep as a
+jump would have its whole height within a thousandth of a standard deviation."""
+MATTERING = 0.1
+"""Chords go between draws with at least this share of the mean weight."""
+HARMLESS_JUMP = 1.4
+"""Nats, in units of the root of the tolerance, of a jump that may stay: it costs a quarter of the tolerance at most."""
 MOST_COMPARED = 2e8
 """Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0
