@@ -20,36 +20,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mgvbp.auto.state import Phase
-from mgvbp.auto.structured import (
+from mgvbp.auto.pairs import (
     BATCHES,
-    CLEAR,
     FARTHEST,
-    FEW_FAILURES,
-    FEWEST,
-    GROWTH,
     HALVINGS,
     LOSS,
-    MOST_FAILURES,
-    MOST_NUMBERS,
-    SAFE,
-    UNCLEAR,
     WIDER,
+    ByPairs,
+    PairsState,
+    Seen,
     compared,
 )
+from mgvbp.auto.state import Phase
+from mgvbp.auto.tangents import outside, solved, squared, symmetric, worth
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Check, Ending, Outcome
-from mgvbp.errors import DivergenceError, InvalidInputError
+from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families import Family, LowRank
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.low_rank import Parts
-from mgvbp.methods.optimizer import STREAM, Info
-from mgvbp.problem.problem import Prior, density_and_gradient
+from mgvbp.problem.problem import Prior
 
 MOST_RANK = 64
 """Largest rank that is chosen by itself."""
@@ -79,8 +72,6 @@ KEPT = 0.1
 """The least share of the smallest eigenvalue of U that a step leaves."""
 DAMPING = 0.03
 """Added to N∘N in a step: where almost all is known by U, D is hardly defined, and would take wild steps."""
-SOLVED, MOST_PRODUCTS = 1e-6, 50
-"""Accuracy, and most products, of the conjugate gradients."""
 
 
 class Rest(NamedTuple):
@@ -95,48 +86,21 @@ class Rest(NamedTuple):
         return np.asarray((v @ self.W * self.weights) @ self.W.T)
 
 
-class Pull(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pull(Seen):
     """What the draws say of a Gaussian."""
 
-    gaussian: Gaussian
-    h: Array
-    """Half the sum of log p − log q over each pair, (m,)."""
-    slope: Array
-    """The mean gradient, (d,)."""
     a: Array
     """The part of R by the diagonal, (d,)."""
     RQ: Array
     """The product of R and Q, (d, rank)."""
-    gap: float
-    gap_se: float
-    """The gap without bias, and its standard error."""
-    noise: float
-    """The nats that the noise of the gradient costs if a step follows it."""
-
-    @property
-    def left(self) -> float:
-        """The gap on these very draws."""
-        return max(self.gap + self.noise, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankState:
-    """One start of a search; the draws are a function of ``key`` and ``stage``."""
+class LowRankState(PairsState):
+    """One start of a search."""
 
-    key: tuple[int, ...]
-    first: Gaussian
-    q: Gaussian
-    """The best Gaussian so far."""
-    candidate: Gaussian
-    """The Gaussian that the next draws come from."""
-    phase: Phase
-    pairs: int
-    max_evaluations: int
-    stage: int = 0
-    beta: float = 1.0
-    """The length of the last step."""
     here: Pull | None = None
-    """What is known of the last Gaussian that was accepted."""
     directions: Array | None = None
     """What is asked for in a look: orthonormal rows in the frame, (k, d)."""
     again: bool = False
@@ -152,119 +116,47 @@ class LowRankState:
     """Whether a look takes all columns that are worth it: steps make little progress, or the optimum is reached."""
     grown: bool = False
     """Whether the candidate has new columns."""
-    expected: float = math.inf
-    """The noise of the last step before a verification."""
-    failures: int = 0
-    iteration: int = 0
-    n_evaluations: int = 0
-    checks: tuple[Check, ...] = ()
-    ending: Ending | None = None
-    lower_bound: float = -math.inf
-    lower_bound_se: float = math.inf
-    gap: float = math.inf
-    gap_se: float = math.inf
-    climbs: tuple[()] = ()
-    archive: None = None
-
-    @property
-    def converged(self) -> bool:
-        """Whether the result is certified."""
-        return self.ending is not None and self.ending.outcome is Outcome.CERTIFIED
 
 
-class ByLowRank:
+class ByLowRank(ByPairs[LowRankState]):
     """Decisions of a search for a `LowRank` precision."""
 
-    needs_gradients: ClassVar[bool] = True
+    family: LowRank
 
     def __init__(
         self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
     ) -> None:
         assert isinstance(family, LowRank)
-        self.family, self.prior, self.tol, self.dim = family, prior, tol, family.dim
+        super().__init__(prior, tol, family.dim)
+        self.family, self.most = family, 400_000
         self.most_rank = min(MOST_RANK if family.rank is None else family.rank, self.dim - 1)
-        self.least = 2 * FEWEST
-        self.most_pairs = max(FEWEST, int(MOST_NUMBERS / self.dim) // BATCHES * BATCHES)
-        self.most = 400_000
 
-    def start(
-        self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
-    ) -> LowRankState:
-        """Begin at ``q``."""
-        if noise:
-            raise InvalidInputError("noise= does not go with a low-rank precision")
+    def _first(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> LowRankState:
         first = self._gaussian(q.mean, q.factor[:, :1].copy())
-        return LowRankState(key, first, first, first, Phase.SURVEY, FEWEST, max_evaluations)
-
-    def extended(self, state: LowRankState, max_evaluations: int) -> LowRankState:
-        """Set another limit, and resume the search if the old limit had ended it."""
-        exhausted = state.ending is not None and state.ending.outcome is Outcome.MAX_EVALUATIONS
-        return replace(state, max_evaluations=max_evaluations, ending=None if exhausted else state.ending)
+        return LowRankState(key, first, first, first, Phase.SURVEY, self.fewest, max_evaluations)
 
     def _gaussian(self, mean: Array, factor: Array) -> Gaussian:
         return Gaussian.from_factor(mean, factor, LowRank.of(self.dim, factor.shape[1] - 1))
 
     def ask(self, state: LowRankState) -> Array:
-        """The draws to evaluate next, in pairs, (2m, d)."""
-        q = state.candidate
-        rng = np.random.default_rng((*state.key, state.stage, STREAM))
-        if state.directions is None:
-            half = rng.standard_normal((state.pairs, self.dim))
-        else:  # on a line through a draw, at the outer nodes of a quadrature by three
-            x, bases = state.directions, self._bases(state)
-            base = rng.standard_normal((bases, self.dim))
-            base = np.concatenate([base, -base]) if bases else np.zeros((1, self.dim))
-            base = base[:, None] - (base @ x.T)[:, :, None] * x
-            half = (base + NODE * x).reshape(-1, self.dim)
-            other = (base - NODE * x).reshape(-1, self.dim)
-            delta = self.family.from_frame(q.factor, np.concatenate([half, other]))
-            return np.asarray(q.mean + delta)
-        delta = self.family.from_frame(q.factor, half)
-        return np.concatenate([q.mean + delta, q.mean - delta])
-
-    @staticmethod
-    def _bases(state: LowRankState) -> int:
-        """Pairs of draws through which the lines of a look go; a power iteration goes through the mean."""
-        return 0 if state.again else BASES
-
-    def tell(
-        self, state: LowRankState, theta: Array, values: ArrayLike, gradients: ArrayLike | None
-    ) -> tuple[LowRankState, Info]:
-        """Take the values and gradients at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            f, slopes = self._evaluated(theta, values, gradients)
-        finite = np.isfinite(f) & np.isfinite(slopes).all(axis=1)
-        dropped = len(f) - int(np.count_nonzero(finite))
-        told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
-        if dropped:
-            decided = self._failed(told)
-        elif state.directions is not None:
-            decided = self._seen(told, state.directions, slopes)
-        else:
-            decided = self._weighed(told, theta, f, slopes)
-        decided = self._limited(decided)
-        return decided, Info(
-            lower_bound=decided.lower_bound,
-            gap=decided.gap,
-            step_size=state.beta,
-            dropped=dropped,
-            reductions=0,
-            noise=decided.gap_se,
-            radius=math.inf,
-            num_draws=len(theta),
-            phase=state.phase.value,
+        """The draws to evaluate next; in a look, both outer nodes of a quadrature by three on lines through draws."""
+        x, q = state.directions, state.candidate
+        if x is None:
+            return super().ask(state)
+        base = np.zeros((1, self.dim))  # a power iteration goes through the mean
+        if not state.again:
+            half = self._rng(state).standard_normal((BASES, self.dim))
+            base = np.concatenate([half, -half])
+        base = base[:, None] - (base @ x.T)[:, :, None] * x
+        nodes = np.concatenate(
+            [(base + NODE * x).reshape(-1, self.dim), (base - NODE * x).reshape(-1, self.dim)]
         )
+        return np.asarray(q.mean + self.family.from_frame(q.factor, nodes))
 
-    def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:
-        return density_and_gradient(self.prior, theta, values, gradients)
-
-    def _limited(self, state: LowRankState) -> LowRankState:
-        pairs = state.pairs
-        if state.directions is not None:
-            pairs = len(state.directions) * max(2 * self._bases(state), 1)
-        if state.ending is None and state.n_evaluations + 2 * pairs > state.max_evaluations:
-            return replace(state, ending=Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations))
-        return state
+    def _asked(self, state: LowRankState) -> int:
+        if state.directions is None:
+            return super()._asked(state)
+        return 2 * len(state.directions) * (1 if state.again else 2 * BASES)
 
     # --- what the draws say -----------------------------------------------------------------------
 
@@ -281,35 +173,28 @@ class ByLowRank:
         r = R if rest is None else R - rest.times(eps)
         # what a diagonal and a product with Q explain has no noise, as in a regression
         N = 1.0 - np.square(Q).sum(axis=1)
-        e = _outside(Q, eps)
-        c = N * (_outside(Q, r) * e).sum(axis=0) / np.square(e).sum(axis=0)
-        a = _solved(Q, c, DAMPING)
-        r = r - _outside(Q, e * a)
-        x = _symmetric(Q, r.T @ (eps @ Q) / m)
-        r = r - (eps @ Q) @ x.T - _outside(Q, eps) @ x @ Q.T
+        e = outside(Q, eps)
+        c = N * (outside(Q, r) * e).sum(axis=0) / np.square(e).sum(axis=0)
+        a = solved(Q, c, DAMPING)
+        r = r - outside(Q, e * a)
+        x = symmetric(Q, r.T @ (eps @ Q) / m)
+        r = r - (eps @ Q) @ x.T - outside(Q, eps) @ x @ Q.T
         share = m // BATCHES
         parted = (BATCHES, share, self.dim)
         by_Q = np.swapaxes(r.reshape(parted), 1, 2) @ (eps @ Q).reshape(BATCHES, share, -1) / share
-        RQ = np.array([x + _symmetric(Q, some) for some in by_Q])
-        outside = _squared(Q, a) + (_outside(Q, r) * e).reshape(parted).mean(axis=1)
+        RQ = np.array([x + symmetric(Q, some) for some in by_Q])
+        outer = squared(Q, a) + (outside(Q, r) * e).reshape(parted).mean(axis=1)
         if rest is not None:
             RQ = RQ + rest.times(Q.T).T
-            outside = outside + np.square(_outside(Q, rest.W.T).T) @ rest.weights
-        a = np.array([_solved(Q, c) for c in outside])
+            outer = outer + np.square(outside(Q, rest.W.T).T) @ rest.weights
+        a = np.array([solved(Q, c) for c in outer])
         QRQ = (Q.T @ RQ).reshape(BATCHES, -1)
         flat = RQ.reshape(BATCHES, -1)
         gram = by_mean @ by_mean.T + flat @ flat.T - 0.5 * QRQ @ QRQ.T
-        gram += 0.25 * (outside @ a.T + a @ outside.T)
+        gram += 0.25 * (outer @ a.T + a @ outer.T)
         h = f - q.log_density_at(theta)
-        pull = Pull(
-            q,
-            0.5 * (h[:m] + h[m:]),
-            even.mean(axis=0),
-            _solved(Q, outside.mean(axis=0), DAMPING),
-            RQ.mean(axis=0),
-            *compared(gram),
-        )
-        return pull, R
+        diagonal, by_Q = solved(Q, outer.mean(axis=0), DAMPING), RQ.mean(axis=0)
+        return Pull(q, 0.5 * (h[:m] + h[m:]), even.mean(axis=0), *compared(gram), diagonal, by_Q), R
 
     def _rest(self, state: LowRankState, eps: Array, R: Array) -> Rest | None:
         """What the last look has left, in the frame; None if it does not explain the products R of the draws."""
@@ -322,36 +207,24 @@ class ByLowRank:
     # --- decisions --------------------------------------------------------------------------------
 
     def _failed(self, state: LowRankState) -> LowRankState:
-        """A value is not finite: narrow the initial Gaussian, or take the step back."""
         if state.directions is not None:
             return self._leapt(replace(state, directions=None, complete=True))
-        if state.here is not None:
-            return self._taken_back(state)
-        if state.failures >= HALVINGS:
-            raise DivergenceError(
-                "no region was found where all draws have finite values and gradients: give initial_mean= and a "
-                "smaller initial_variance="
-            )
-        q = self._gaussian(state.candidate.mean, 2.0 * state.candidate.factor)
-        return replace(state, candidate=q, failures=state.failures + 1)
+        return super()._failed(state)
 
     def _weighed(self, state: LowRankState, theta: Array, f: Array, slopes: Array) -> LowRankState:
+        if state.directions is not None:
+            return self._seen(state, state.directions, slopes)
         now, R = self._pull(state, theta, f, slopes)
-        m, here = state.pairs, state.here
-        left = now.left
+        here, left = state.here, now.left
         slow = here is not None and state.beta == 1.0 and left > SLOW * here.left
         if here is not None and state.phase is Phase.LEAP:
-            gain = now.h - here.h
-            lost = -float(gain.mean()) - 1e-9 * abs(float(here.h.mean()))
+            lost, error = now.loss_since(here)
             # the step follows the noise of these very draws, which lowers the bound on them: its gradient tells more
-            allowed = LOSS * gain.std(ddof=1) / math.sqrt(m) + here.left
+            allowed = LOSS * error + here.left
             if (lost > allowed and left > 0.5 * here.left) or (lost > 0.0 and left > here.left):
                 return self._taken_back(state)
-        state = replace(
-            state, here=now, q=now.gaussian, candidate=now.gaussian, gap=left + now.noise, gap_se=now.gap_se,
-            failures=0, steps=state.steps + 1, grown=False, beta=min(1.0, 2.0 * state.beta),
-            lower_bound=float(now.h.mean()), lower_bound_se=float(now.h.std(ddof=1)) / math.sqrt(m),
-        )  # fmt: skip
+        state = self._accepted(state, now)
+        state = replace(state, steps=state.steps + 1, grown=False, beta=min(1.0, 2.0 * state.beta))
         if state.phase is Phase.VERIFY:
             return self._verified(state, now)
         fast = (
@@ -360,24 +233,20 @@ class ByLowRank:
             and now.noise + left > ROUND_OFF * self.dim
             and now.noise + left < FAST * (here.noise + here.left)
         )
-        far = fast or left > max(CLEAR * now.noise, 0.5 * SAFE * self.tol)
+        far = fast or self._far(now)
         early = far and state.steps >= EARLY and state.looks < MOST_EARLY
         if early or (not far and not state.complete and state.looks < MOST_LOOKS):
             looking = self._looking(state, R, again=True)
             if looking is not None:
                 return replace(looking, complete=not far, thorough=slow or not far)
-        if far:
-            return self._leapt(state)
-        if now.noise < SAFE * self.tol:
-            return replace(state, phase=Phase.VERIFY, stage=state.stage + 1, expected=now.noise)
-        return self._grown(state, now)
+        return self._leapt(state) if far else self._settled(state, now)
 
     def _looking(self, state: LowRankState, seen: Array, *, again: bool) -> LowRankState | None:
         """Ask for products of R with a basis of the vectors ``seen``; None if there is no room for a column."""
         Q = self.family.parts(state.q.factor).Q
         room = self.most_rank - Q.shape[1]
         wanted = room if self.family.rank is not None else min(room, max(16, Q.shape[1]))
-        _, sizes, rows = np.linalg.svd(_outside(Q, seen), full_matrices=False)
+        _, sizes, rows = np.linalg.svd(outside(Q, seen), full_matrices=False)
         most = min(max(2 * wanted, LEAST_SEEN), self.dim - Q.shape[1])
         rows = rows[:most][sizes[:most] > 1e-10 * max(sizes[0], 1e-300)]
         if not len(rows):
@@ -406,7 +275,7 @@ class ByLowRank:
         values, W = values[::-1], root[:, None] * (directions.T @ vectors[:, ::-1])
         # as long as D is wrong, all eigenvalues are: only those that stand out are columns
         least = 0.0 if state.thorough else STANDS_OUT * (1.0 + max(float(np.median(values)), 0.0))
-        kept = (values > 0.0) & (_worth(values) > NEGLIGIBLE * self.tol)
+        kept = (values > 0.0) & (worth(values) > NEGLIGIBLE * self.tol)
         kept[len(s) :] &= values[len(s) :] > least
         kept[self.most_rank :] = False
         state = replace(state, rest=Rest(W[:, ~kept], values[~kept]))
@@ -421,45 +290,13 @@ class ByLowRank:
             return replace(state, phase=Phase.REFINE, pairs=pairs, stage=state.stage + 1)
         return replace(state, phase=Phase.LEAP)
 
-    def _grown(self, state: LowRankState, here: Pull) -> LowRankState:
-        """Look at the last Gaussian again, by more draws."""
-        if state.pairs >= self.most_pairs:
-            return replace(state, ending=Ending.of(Outcome.TOO_NOISY, draws=f"{2 * state.pairs:,}"))
-        factor = min(GROWTH, max(1.5, 1.2 * here.noise / (SAFE * self.tol)))
-        return replace(
-            state, candidate=here.gaussian, stage=state.stage + 1, phase=Phase.REFINE, failures=0,
-            pairs=self._rounded(factor * state.pairs),
-        )  # fmt: skip
-
-    def _rounded(self, pairs: float) -> int:
-        return min(math.ceil(pairs / BATCHES) * BATCHES, self.most_pairs)
-
-    def _verified(self, state: LowRankState, now: Pull) -> LowRankState:
-        """Certify, if fresh draws show a gap below the tolerance."""
-        shown = max(state.expected, now.gap)
-        sure = now.gap_se < 0.5 * self.tol
-        if shown < self.tol and sure:
-            found = (
-                f"{now.gap:.2g} nats (se {now.gap_se:.2g}) from the gradients of {2 * state.pairs:,} draws"
-            )
-            checks = (Check("fresh draws", True, found),)
-            ending = Ending.of(Outcome.CERTIFIED, tol=self.tol)
-            return replace(state, gap=shown, checks=checks, ending=ending)
-        if state.pairs >= self.most_pairs:
-            return replace(state, ending=Ending.of(Outcome.TOO_NOISY, draws=f"{2 * state.pairs:,}"))
-        more = replace(state, stage=state.stage + 1, pairs=self._rounded(2.0 * state.pairs))
-        return more if shown < self.tol else replace(self._leapt(more), phase=Phase.REFINE)
-
     def _taken_back(self, state: LowRankState) -> LowRankState:
-        """Return to the last Gaussian, and take a shorter step from there."""
-        here = state.here
-        assert here is not None
         if state.grown:
             return self._leapt(replace(state, grown=False, complete=state.thorough))
-        unclear = here.left < UNCLEAR * here.noise
-        if state.failures >= (FEW_FAILURES if unclear else MOST_FAILURES):
-            return self._grown(state, here)
-        return self._leapt(replace(state, beta=0.5 * state.beta, failures=state.failures + 1))
+        return super()._taken_back(state)
+
+    def _shortened(self, state: LowRankState) -> LowRankState:
+        return self._leapt(replace(state, beta=0.5 * state.beta))
 
     def _leapt(self, state: LowRankState) -> LowRankState:
         """Take the longest step, up to ``beta``, after which no entry has moved or widened too much."""
@@ -494,51 +331,6 @@ class ByLowRank:
         core = T @ np.block([[np.diag(s * s), step], [step, np.zeros((rank, rank))]]) @ T.T
         values, vectors = np.linalg.eigh(core)
         values = np.maximum(values[::-1][:rank], KEPT * s[-1] ** 2)
-        kept = _worth(values) > NEGLIGIBLE * self.tol
+        kept = worth(values) > NEGLIGIBLE * self.tol
         V = basis @ vectors[:, ::-1][:, :rank][:, kept] * np.sqrt(values[kept])
         return np.column_stack([grown, root[:, None] * V])
-
-
-def _worth(values: Array) -> Array:
-    """The nats that columns of U with these eigenvalues are worth."""
-    positive = np.maximum(values, 0.0)
-    return np.asarray(0.5 * (positive - np.log1p(positive)))
-
-
-def _outside(Q: Array, v: Array) -> Array:
-    """The parts of the rows of ``v`` that are orthogonal to the columns of ``Q``."""
-    return np.asarray(v - (v @ Q) @ Q.T)
-
-
-def _symmetric(Q: Array, RQ: Array) -> Array:
-    """The product of a symmetric R with Q, of which ``Qᵀ R Q`` is not symmetric because of noise."""
-    inside = Q.T @ RQ
-    return np.asarray(RQ + 0.5 * Q @ (inside.T - inside))
-
-
-def _squared(Q: Array, x: Array) -> Array:
-    r"""The product :math:`(N \circ N)\,x`, which is the diagonal of :math:`N\,\mathrm{diag}(x)\,N`."""
-    share = np.square(Q).sum(axis=1)
-    return np.asarray(x - 2.0 * share * x + ((Q @ (Q.T @ (x[:, None] * Q))) * Q).sum(axis=1))
-
-
-def _solved(Q: Array, c: Array, damping: float = 0.0) -> Array:
-    r"""The solution a of :math:`(N \circ N + \text{damping})\,a = c` by conjugate gradients."""
-    scale = 1.0 / np.maximum(np.square(1.0 - np.square(Q).sum(axis=1)) + damping, 1e-8)
-    a, left = np.zeros_like(c), c
-    z = scale * left
-    p, size = z, float(left @ z)
-    first = size
-    for _ in range(MOST_PRODUCTS):
-        if size <= SOLVED**2 * first:
-            break
-        Ap = _squared(Q, p) + damping * p
-        curvature = float(p @ Ap)
-        if curvature <= 0.0:
-            break
-        step = size / curvature
-        a, left = a + step * p, left - step * Ap
-        z = scale * left
-        size, before = float(left @ z), size
-        p = z + (size / before) * p
-    return a

@@ -13,6 +13,7 @@ from mgvbp.auto.by_gradients import ByGradients
 from mgvbp.auto.by_values import ByValues
 from mgvbp.auto.low_rank import ByLowRank
 from mgvbp.auto.many import ManyParameters
+from mgvbp.auto.pairs import ByPairs
 from mgvbp.auto.search import Search, Starts
 from mgvbp.auto.structured import ByStructure
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
@@ -135,7 +136,7 @@ class Auto:
             noise = positive_number(noise, "noise")
         budget = rules.most * len(means)
         if max_evaluations is not None:
-            least = rules.least if isinstance(rules, ByStructure | ByLowRank) else 2
+            least = rules.least if isinstance(rules, ByPairs) else 2
             budget = positive_integer(max_evaluations, "max_evaluations", least=least)
         single = len(means) == 1
         states: list[Any] = [

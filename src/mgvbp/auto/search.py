@@ -25,7 +25,7 @@ from mgvbp.methods.optimizer import Info
 
 
 class Decisions(Protocol):
-    """What a run needs of `Rules`, or of `ByStructure`, whose states have what a run reads of a `SearchState`."""
+    """What a run needs of `Rules`, or of `ByPairs`, whose states have what a run reads of a `SearchState`."""
 
     needs_gradients: ClassVar[bool]
 
@@ -123,7 +123,7 @@ class Search:
 
     Parameters
     ----------
-    rules : Rules or ByStructure
+    rules : Rules or ByPairs
     state : Starts
         All that changes. A search with a copy of it continues bit for bit.
 

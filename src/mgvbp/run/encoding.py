@@ -27,10 +27,11 @@ from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.mixtures.rounds import Aim
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
+from mgvbp.auto.secants import Secant
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.stream.adam import Adam
 from mgvbp.auto.stream.state import Measured, Stage, StreamState
-from mgvbp.auto.structured import Secant, StructuredState, Sums
+from mgvbp.auto.structured import StructuredState, Sums
 from mgvbp.auto.trial import Trial
 from mgvbp.core.distance import Distance
 from mgvbp.core.outcome import Check, Ending, Outcome
