@@ -20,13 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Point
-from mgvbp.auto.chords import Chords
+from mgvbp.auto.chords import Chords, contradiction
 from mgvbp.auto.court import leaving, refuted
 from mgvbp.auto.elsewhere import LATE, Elsewhere, affordable_climbs, scattered
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rules import refined
+from mgvbp.auto.slow import hidden
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -242,12 +243,15 @@ class ByGradients(Elsewhere):
         return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        if surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
+            if state.cleared < len(state.archive.values):
+                return self._slowed(state, surface)
         if not state.lookouts:
             if (axis := self._contradicted(state, surface)) is not None:
                 where = f"most along {self._name(axis)}"
                 return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
-        if surface.slopes and (state.chords is None or state.chords.jump):
+        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
             return self._compared(state, surface)
         if (lead := self._lead(state, surface)) is not None:
             return self._followed_lead(state, lead)
@@ -272,6 +276,22 @@ class ByGradients(Elsewhere):
             Check("a higher mode", passed=True, found=elsewhere),
         )
 
+    def _slowed(self, state: SearchState, surface: Surface) -> SearchState:
+        """Look along slow directions: make more draws where the bound still rises, or state what they hide."""
+        archive, q = state.archive, surface.q
+        fresh = archive.latest(self._num_fresh(surface.rest))
+        count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
+        shares = [self._look(part, surface) for part in archive.parted(count)]
+        looks = self._look(archive, surface), shares, self._look(fresh, surface)
+        noise, shown, needed = hidden(q, *looks, (surface.size, fresh.view(q).size), self.tol)
+        stretch = max(state.stretch, 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF))
+        state = replace(state, stretch=stretch)
+        if stretch * surface.noise > self.tol:
+            return refined(replace(state, verified=False), constants.MORE_FRESH * surface.size)
+        if needed > fresh.view(q).size:
+            return replace(refined(state, surface.size), want=math.ceil(needed))
+        return refined(replace(state, cleared=len(archive.values)), surface.size)
+
     def _compared(self, state: SearchState, surface: Surface) -> SearchState:
         """Look for jumps in the values, which gradients do not show; if there are any, let the values judge.
 
@@ -279,10 +299,13 @@ class ByGradients(Elsewhere):
         """
         if state.chords is None:
             return self._halved(state, self._chords(state, surface))
-        needed = constants.CERTIFYING * Full(self.dim).num_monomials
-        if needed > constants.CERTIFYING * constants.MOST_BY_BOTH or surface.size > needed:
-            return refuted(state, "gradients", Outcome.JUMP, nats=state.chords.jump)
-        return refined(replace(state, verified=False), 1.01 * needed)
+        refused, count = contradiction(state.chords), Full(self.dim).num_monomials
+        assert refused is not None
+        settled = count > constants.MOST_BY_BOTH or surface.size > constants.CERTIFYING * count
+        if settled or not state.chords.jump:
+            found = Check("gradients", passed=False, found=refused.sentence)
+            return replace(state, ending=refused, checks=(found,))
+        return refined(replace(state, verified=False), 1.01 * constants.CERTIFYING * count)
 
     def _chords(self, state: SearchState, surface: Surface) -> Chords:
         """Chords between draws that matter to q."""

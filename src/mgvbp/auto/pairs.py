@@ -15,6 +15,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mgvbp.auto.chords import Chords, contradiction
 from mgvbp.auto.state import Phase
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -99,6 +100,8 @@ class PairsState:
     iteration: int = 0
     n_evaluations: int = 0
     checks: tuple[Check, ...] = ()
+    chords: Chords | None = None
+    """Chords on which the values of a verified result are compared with the gradients; None before that."""
     ending: Ending | None = None
     lower_bound: float = -math.inf
     lower_bound_se: float = math.inf
@@ -165,7 +168,9 @@ class ByPairs(ABC, Generic[S]):
         return np.random.default_rng((*state.key, state.stage, STREAM))
 
     def ask(self, state: S) -> Array:
-        """The draws to evaluate next, in pairs, (2m, d)."""
+        """The draws to evaluate next, in pairs, (2m, d), or the middles of chords."""
+        if state.chords is not None:
+            return state.chords.ask()
         q = state.candidate
         half = self._rng(state).standard_normal((state.pairs, self.dim))
         delta = self.family.from_frame(q.factor, half)
@@ -173,7 +178,7 @@ class ByPairs(ABC, Generic[S]):
 
     def _asked(self, state: S) -> int:
         """How many draws `ask` returns."""
-        return 2 * state.pairs
+        return 2 * state.pairs if state.chords is None else len(state.chords.t)
 
     def tell(self, state: S, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[S, Info]:
         """Take the values and gradients at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
@@ -182,7 +187,13 @@ class ByPairs(ABC, Generic[S]):
         finite = np.isfinite(f) & np.isfinite(slopes).all(axis=1)
         dropped = len(f) - int(np.count_nonzero(finite))
         told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
-        decided = self._failed(told) if dropped else self._weighed(told, theta, f, slopes)
+        if state.chords is not None:
+            decided = self._halved(told, state.chords.tell(f, slopes))
+        else:
+            decided = self._failed(told) if dropped else self._weighed(told, theta, f, slopes)
+            if decided.converged:  # but for jumps in the values, which gradients do not show
+                chords = Chords.among(theta, f, slopes, self.tol, self._rng(state))
+                decided = self._halved(replace(decided, ending=None), chords)
         if decided.ending is None and decided.n_evaluations + self._asked(decided) > decided.max_evaluations:
             limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=decided.max_evaluations)
             decided = replace(decided, ending=limit)
@@ -196,6 +207,18 @@ class ByPairs(ABC, Generic[S]):
             radius=decided.radius,
             num_draws=len(theta),
             phase=state.phase.value,
+        )
+
+    def _halved(self, state: S, chords: Chords) -> S:
+        """Go on with what is left of the chords; once they have ended, certify the result or refuse it."""
+        if not chords.ended:
+            return replace(state, chords=chords, phase=Phase.CHORD)
+        if (refused := contradiction(chords)) is not None:
+            check = Check("gradients", passed=False, found=refused.sentence)
+            return replace(state, checks=(*state.checks, check), ending=refused, gap=math.inf, gap_se=math.inf)
+        check = Check("gradients", passed=True, found="the values agree with them")
+        return replace(
+            state, checks=(*state.checks, check), ending=Ending.of(Outcome.CERTIFIED, tol=self.tol)
         )
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:

@@ -110,6 +110,8 @@ class SearchState:
     """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
     climbed: int = 0
     """How many rounds of climbs there were: one at the start, and one before a certificate."""
+    cleared: int = 0
+    """The draws of the archive when slow directions were last found to hide nothing."""
     chords: Chords | None = None
     """Chords on which values and gradients of this result are compared; None until that has begun."""
     rival: SearchState | None = None
