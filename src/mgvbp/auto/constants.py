@@ -110,9 +110,11 @@ DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 effective draws is left."""
 MOST_LOOKED = 40_000
 """Draws, summed over the surfaces, that this may be fitted to."""
-SLOW, MOST_SLOW, SLOW_CONFIDENCE = 0.5, 64.0, 2.5
+SLOW, MOST_SLOW, FRESH_NOISE = 0.5, 64.0, 0.25
 """A direction is slow if a leap takes less than this share of the way along it; the largest factor by which that
-stretches the gap; and the standard errors by which fresh draws must show that the bound rises along it."""
+stretches the gap; and the share of the tolerance that the noise of fresh draws along such directions may cost."""
+SLOWER = 2.0
+"""Factor on what slow directions hide: what is found of them with noise is less slow than they are."""
 MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
 """Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
 show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""

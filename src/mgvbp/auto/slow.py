@@ -32,13 +32,13 @@ class Hidden(NamedTuple):
     noise: float
     """What the noise of all draws costs more along slow directions."""
     shown: float
-    """How far below its maximum the bound is along them according to fresh draws, beyond the noise of these."""
+    """How far below its maximum the bound is along them according to fresh draws, the noise of these included."""
     needed: float
-    """Effective fresh draws that would show twice the tolerance."""
+    """Effective fresh draws whose noise costs a small share of the tolerance."""
 
 
 def hidden(
-    q: Gaussian, whole: Look, shares: list[Look], fresh: Look, sizes: tuple[float, float], tol: float
+    q: Gaussian, whole: Look, shares: list[Look], fresh: Look, size: float, tol: float
 ) -> Hidden:
     """What slow directions at ``q`` hide.
 
@@ -49,8 +49,8 @@ def hidden(
         They fit surfaces at a Gaussian, to all draws and to those that have not chosen q.
     shares : list of callables
         Each fits surfaces to its own share of all draws: they differ by noise.
-    sizes : (float, float)
-        The effective numbers of all draws, and of the fresh ones.
+    size : float
+        The effective number of all draws.
     tol : float
         Nats that matter.
     """
@@ -60,16 +60,14 @@ def hidden(
     if here is None or there is None or len(several) < len(shares):
         return Hidden(0.0, 0.0, 0.0)
     rates, V = _slowest(leap, here)
-    stretch = 1.0 / np.clip(rates, 1.0 / constants.MOST_SLOW, 1.0)
+    stretch = constants.SLOWER / np.clip(rates, 1.0 / constants.MOST_SLOW, 1.0)
     variances = (np.array(several) @ V.T).var(axis=0, ddof=1) / len(several)
-    squares, noise = np.square(V @ there), variances * sizes[0] / sizes[1]
-    seen = squares > constants.SLOW_CONFIDENCE**2 * noise
-    rise = 0.5 * stretch * np.where(seen, squares - noise, 0.0)
-    costs = constants.SLOW_CONFIDENCE**2 * 0.5 * stretch * variances * sizes[0]  # of one fresh draw
+    shown = 0.5 * stretch * np.square(V @ there)
+    cost = 0.5 * stretch * variances * size  # what the noise of one fresh draw costs
     return Hidden(
         noise=0.5 * float((stretch - 1.0) @ variances),
-        shown=float(rise.sum()),
-        needed=float(costs.max(initial=0.0)) / (2.0 * tol),
+        shown=float(shown.sum()),
+        needed=float(cost.sum()) / (constants.FRESH_NOISE * tol),
     )
 
 
