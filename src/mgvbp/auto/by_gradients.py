@@ -20,12 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent, Point
+from mgvbp.auto.chords import Chords, contradiction
 from mgvbp.auto.court import leaving, refuted
 from mgvbp.auto.elsewhere import LATE, Elsewhere, affordable_climbs, scattered
 from mgvbp.auto.laplace import laplace, narrow, place
 from mgvbp.auto.leap import Leap, propose
 from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rules import refined
+from mgvbp.auto.slow import hidden
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -77,6 +79,8 @@ class ByGradients(Elsewhere):
             climbing = [ascent for ascent in state.lookouts if not ascent.arrived]
             x = [a.here.x if a.here.value == -math.inf else a.ask() for a in climbing]
             return np.array([place(state.first, point) for point in x])
+        if state.phase is Phase.CHORD and state.chords is not None:
+            return state.chords.ask()
         if state.phase is Phase.CLIMB:
             points = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
             return state.first.mean + state.first.family.from_frame(state.first.factor, points)
@@ -103,6 +107,8 @@ class ByGradients(Elsewhere):
             return self._looked(told, theta, values, gradients)
         if state.phase is Phase.CLIMB:
             return self._climbed(told, values, gradients)
+        if state.phase is Phase.CHORD and state.chords is not None:
+            return self._halved(told, state.chords.tell(values, gradients))
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
         source, paired = self._proposal(state), self._paired(state)
@@ -237,11 +243,16 @@ class ByGradients(Elsewhere):
         return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
+        if surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
+            if state.cleared < len(state.archive.values):
+                return self._slowed(state, surface)
         if not state.lookouts:
             if (axis := self._contradicted(state, surface)) is not None:
                 where = f"most along {self._name(axis)}"
                 return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
+        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
+            return self._compared(state, surface)
         if (lead := self._lead(state, surface)) is not None:
             return self._followed_lead(state, lead)
         if state.climbed < LATE and scattered(state, surface):
@@ -264,6 +275,51 @@ class ByGradients(Elsewhere):
             Check("gradients", passed=True, found="the values agree with them"),
             Check("a higher mode", passed=True, found=elsewhere),
         )
+
+    def _slowed(self, state: SearchState, surface: Surface) -> SearchState:
+        """Look along slow directions: make more draws where the bound still rises, or state what they hide."""
+        archive, q = state.archive, surface.q
+        fresh = archive.latest(self._num_fresh(surface.rest))
+        count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
+        shares = [self._look(part, surface) for part in archive.parted(count)]
+        looks = self._look(archive, surface), shares, self._look(fresh, surface)
+        noise, shown, needed = hidden(q, *looks, surface.size, self.tol)
+        if needed > fresh.view(q).size:
+            return replace(refined(state, surface.size), want=math.ceil(needed))
+        stretch = 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF)
+        state = replace(state, stretch=max(state.stretch, stretch))
+        if state.stretch * surface.noise > self.tol:
+            return refined(replace(state, verified=False), constants.MORE_FRESH * surface.size)
+        return refined(replace(state, cleared=len(archive.values)), surface.size)
+
+    def _compared(self, state: SearchState, surface: Surface) -> SearchState:
+        """Look for jumps in the values, which gradients do not show; if there are any, let the values judge.
+
+        Values can judge with so many draws that `_fit` takes their surface. If it does not, nothing can.
+        """
+        if state.chords is None:
+            return self._halved(state, self._chords(state, surface))
+        refused, count = contradiction(state.chords), Full(self.dim).num_monomials
+        assert refused is not None
+        settled = count > constants.MOST_BY_BOTH or surface.size > constants.CERTIFYING * count
+        if settled or not state.chords.jump:
+            found = Check("gradients", passed=False, found=refused.sentence)
+            return replace(state, ending=refused, checks=(found,))
+        return refined(replace(state, verified=False), 1.01 * constants.CERTIFYING * count)
+
+    def _chords(self, state: SearchState, surface: Surface) -> Chords:
+        """Chords between draws that matter to q."""
+        archive, weights = state.archive, state.archive.view(surface.q).weights
+        rows = weights > constants.MATTERING / max(np.count_nonzero(weights), 1)
+        given = archive.theta[rows], archive.values[rows], archive.gradients[rows]
+        return Chords.among(*given, self.tol, self._generator(state), archive.noise)
+
+    def _halved(self, state: SearchState, chords: Chords) -> SearchState:
+        """Go on with what is left of the chords; once they have ended, so does the comparison."""
+        assert state.surface is not None
+        if not chords.ended:
+            return replace(state, chords=chords, phase=Phase.CHORD, want=len(chords.t))
+        return refined(replace(state, chords=chords, want=0), state.surface.size)
 
     def _contradicted(self, state: SearchState, surface: Surface) -> int | None:
         """The parameter in which the values contradict the gradients most; None if they agree.

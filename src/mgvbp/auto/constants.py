@@ -110,6 +110,16 @@ DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 effective draws is left."""
 MOST_LOOKED = 40_000
 """Draws, summed over the surfaces, that this may be fitted to."""
+SLOW, MOST_SLOW, FRESH_NOISE = 0.5, 64.0, 0.25
+"""A direction is slow if a leap takes less than this share of the way along it; the largest factor by which that
+stretches the gap; and the share of the tolerance that the noise of fresh draws along such directions may cost."""
+SLOWER = 2.0
+"""Factor on what slow directions hide: what is found of them with noise is less slow than they are."""
+MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
+"""Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
+show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""
+MORE_FRESH = 1.5
+"""Factor on the draws where fresh ones show that the bound still rises along a slow direction."""
 MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
@@ -196,6 +206,16 @@ they do, it is verified again, but not for ever: the trial may know why."""
 CONTRADICTION = 10.0
 """Values contradict gradients if a quadratic in what the gradients leave of them gains more nats than this many times
 the noise of both (and the tolerance)."""
+CHORDS, MOST_HALVINGS, JUMP_WITHIN = 16, 16, 0.01
+"""Chords between draws on which values and gradients differ most, how often parts of one are halved, and the share of a
+chord within which a difference is a jump. A jump with a sixth of q on its far side is met by every fourth chord."""
+CONTRADICTORY = 4
+"""Chords that must not come right in the end for a gradient to be wrong: on one, it may just be wild."""
+MATTERING = 0.1
+"""Chords go between draws with at least this share of the mean weight."""
+HARMLESS_JUMP = 1.4
+"""Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a
+quarter of the tolerance at most."""
 MOST_COMPARED = 2e8
 """Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0

@@ -15,6 +15,8 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mgvbp.auto import constants
+from mgvbp.auto.chords import Chords, contradiction
 from mgvbp.auto.state import Phase
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
@@ -99,6 +101,10 @@ class PairsState:
     iteration: int = 0
     n_evaluations: int = 0
     checks: tuple[Check, ...] = ()
+    chords: Chords | None = None
+    """Chords on which the values of a verified result are compared with the gradients; None before that."""
+    again: tuple[Array, float] | None = None
+    """A draw (1, d) that is evaluated again, with the value that it had beside other draws."""
     ending: Ending | None = None
     lower_bound: float = -math.inf
     lower_bound_se: float = math.inf
@@ -165,7 +171,10 @@ class ByPairs(ABC, Generic[S]):
         return np.random.default_rng((*state.key, state.stage, STREAM))
 
     def ask(self, state: S) -> Array:
-        """The draws to evaluate next, in pairs, (2m, d)."""
+        """The draws to evaluate next, in pairs, (2m, d), or the middles of chords."""
+        if state.chords is not None:
+            middles = state.chords.ask()
+            return middles if state.again is None else np.concatenate([state.again[0], middles])
         q = state.candidate
         half = self._rng(state).standard_normal((state.pairs, self.dim))
         delta = self.family.from_frame(q.factor, half)
@@ -173,7 +182,9 @@ class ByPairs(ABC, Generic[S]):
 
     def _asked(self, state: S) -> int:
         """How many draws `ask` returns."""
-        return 2 * state.pairs
+        if state.chords is None:
+            return 2 * state.pairs
+        return len(state.chords.t) + (state.again is not None)
 
     def tell(self, state: S, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[S, Info]:
         """Take the values and gradients at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
@@ -182,7 +193,15 @@ class ByPairs(ABC, Generic[S]):
         finite = np.isfinite(f) & np.isfinite(slopes).all(axis=1)
         dropped = len(f) - int(np.count_nonzero(finite))
         told = replace(state, iteration=state.iteration + 1, n_evaluations=state.n_evaluations + len(theta))
-        decided = self._failed(told) if dropped else self._weighed(told, theta, f, slopes)
+        if state.chords is not None:
+            decided = self._compared(told, state.chords, f, slopes)
+        else:
+            decided = self._failed(told) if dropped else self._weighed(told, theta, f, slopes)
+            if decided.converged:  # by gradients: the values have not been asked yet
+                chords = Chords.among(theta, f, slopes, self.tol, self._rng(state))
+                typical = int(np.argsort(f)[len(f) // 2])
+                again = theta[[typical]], float(f[typical])
+                decided = replace(decided, ending=None, phase=Phase.CHORD, chords=chords, again=again)
         if decided.ending is None and decided.n_evaluations + self._asked(decided) > decided.max_evaluations:
             limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=decided.max_evaluations)
             decided = replace(decided, ending=limit)
@@ -197,6 +216,29 @@ class ByPairs(ABC, Generic[S]):
             num_draws=len(theta),
             phase=state.phase.value,
         )
+
+    def _compared(self, state: S, chords: Chords, f: Array, slopes: Array) -> S:
+        """Compare values with gradients, and with the value that a draw had before; certify the result or refuse it."""
+        if state.again is not None:
+            off = abs(float(f[0]) - state.again[1])
+            if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.again[1]):
+                return self._refused(state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off))
+            state, f, slopes = replace(state, again=None), f[1:], slopes[1:]
+        chords = chords.tell(f, slopes)
+        if not chords.ended:
+            return replace(state, chords=chords)
+        if (refused := contradiction(chords)) is not None:
+            return self._refused(state, "gradients", refused)
+        checks = (
+            Check("the same values again", passed=True, found="a draw had the same value again"),
+            Check("gradients", passed=True, found="the values agree with them"),
+        )
+        ending = Ending.of(Outcome.CERTIFIED, tol=self.tol)
+        return replace(state, checks=(*state.checks, *checks), ending=ending)
+
+    def _refused(self, state: S, name: str, ending: Ending) -> S:
+        check = Check(name, passed=False, found=ending.sentence)
+        return replace(state, checks=(*state.checks, check), ending=ending, gap=math.inf, gap_se=math.inf)
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, Array]:
         return density_and_gradient(self.prior, theta, values, gradients)

@@ -57,10 +57,10 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
         target = step(current, 1.0)
         if target is None:
             break
-        points.append(_coordinates(start.q, current.q))
-        images.append(_coordinates(start.q, target))
+        points.append(coordinates(start.q, current.q))
+        images.append(coordinates(start.q, target))
         memory = slice(-constants.REMEMBERED_LEAPS, None)
-        mixed = _gaussian(start.q, _mixed(points[memory], images[memory]))
+        mixed = gaussian(start.q, _mixed(points[memory], images[memory]))
         following = look(mixed or target)
         if following is None or following.clipped or following.size < constants.POLISHED_SHARE * start.size:
             break
@@ -124,7 +124,7 @@ def _moved(q: Gaussian, rng: np.random.Generator, best: Array) -> list[Gaussian]
 
 def _in_frame(q: Gaussian, mean: Array, precision: Array) -> Gaussian | None:
     """The Gaussian with this mean (d,) and precision (d, d) in the frame of q."""
-    return _gaussian(q, np.concatenate([mean, q.family.from_dense(precision).ravel()]))
+    return gaussian(q, np.concatenate([mean, q.family.from_dense(precision).ravel()]))
 
 
 def _mixed(points: list[Array], images: list[Array]) -> Array:
@@ -137,14 +137,14 @@ def _mixed(points: list[Array], images: list[Array]) -> Array:
     return np.asarray(image - np.column_stack([image - f for f in images[:-1]]) @ gamma)
 
 
-def _coordinates(frame: Gaussian, q: Gaussian) -> Array:
+def coordinates(frame: Gaussian, q: Gaussian) -> Array:
     """The mean and the precision of q in the frame of ``frame``, as one vector."""
     family = frame.family
     mean = family.to_frame(frame.factor, q.mean - frame.mean)
     return np.concatenate([mean, family.whitened_precision(frame.factor, family, q.factor).ravel()])
 
 
-def _gaussian(frame: Gaussian, x: Array) -> Gaussian | None:
+def gaussian(frame: Gaussian, x: Array) -> Gaussian | None:
     """The Gaussian with the coordinates ``x``; None if their precision is not positive definite."""
     family, d = frame.family, frame.dim
     try:

@@ -219,6 +219,7 @@ class Rules(ABC):
             Phase.TRIAL,
             Phase.LOOKOUT,
             Phase.CLIMB,
+            Phase.CHORD,
         )  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
@@ -373,6 +374,7 @@ class Rules(ABC):
                 q=q,
                 surface=None,
                 leap=None,
+                chords=None,
                 radius=self.first_radius,
                 failures=0,
                 fills=0,

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from mgvbp.auto import constants
 from mgvbp.auto.ascent import Ascent
+from mgvbp.auto.chords import Chords
 from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution
 from mgvbp.auto.leap import Leap
@@ -45,6 +46,8 @@ class Phase(StrEnum):
     """They climb, with gradients, the bound of diagonal Gaussians on fixed points."""
     WITNESS = "witness"
     """They show tails that the surface does not predict."""
+    CHORD = "chord"
+    """They halve chords between draws, in search of jumps that gradients do not show."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +110,10 @@ class SearchState:
     """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
     climbed: int = 0
     """How many rounds of climbs there were: one at the start, and one before a certificate."""
+    cleared: int = 0
+    """The draws of the archive when slow directions were last found to hide nothing."""
+    chords: Chords | None = None
+    """Chords on which values and gradients of this result are compared; None until that has begun."""
     rival: SearchState | None = None
     """The state of an earlier result, which was left to look at another mode."""
     leads: tuple[tuple[Array, float], ...] = ()

@@ -148,13 +148,13 @@ def summoned(
     lost = lost[np.argsort(distance[lost])]
     some = np.linspace(0, len(lost), constants.MOST_REPEATED, endpoint=False, dtype=np.intp)
     lost = lost[np.unique(some)] if len(lost) else lost
-    central = [_central(archive, q)] if repeat else []
+    typical = [_typical(archive, q)] if repeat else []
     lines = np.concatenate([_axes(q, axes), _diagonals(q.dim, rng)])
     scattered = _scattered(2 * (len(axes) + constants.DIAGONALS), q.dim, rng)
     steps = np.concatenate([np.tile([-NEAR, NEAR, -FAR, FAR], len(lines)), np.linalg.norm(scattered, axis=1)])
     return Trial(
         q=q,
-        rows=np.array([*central, *lost], dtype=np.intp),
+        rows=np.array([*typical, *lost], dtype=np.intp),
         directions=np.concatenate([lines, scattered / steps[4 * len(lines) :, None]]),
         axes=tuple(axes.tolist()),
         along=np.concatenate([np.repeat(np.arange(len(lines)), 4), len(lines) + np.arange(len(scattered))]),
@@ -165,16 +165,21 @@ def summoned(
 
 
 def repetition(archive: Archive, q: Gaussian) -> Trial:
-    """A trial that evaluates a central draw again, and no more."""
+    """A trial that evaluates a typical draw again, and no more."""
     nowhere, d = np.empty(0), q.dim
     along = np.empty(0, dtype=np.intp)
-    return Trial(q, np.array([_central(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere, nowhere)
+    return Trial(q, np.array([_typical(archive, q)]), np.eye(1, d), (), along, nowhere, nowhere, nowhere)
 
 
-def _central(archive: Archive, q: Gaussian) -> int:
-    """The index of the draw with a value that is nearest to the mean of q."""
-    eps = q.family.to_frame(q.factor, archive.theta - q.mean)
-    return int(np.argmin(np.where(np.isfinite(archive.values), np.einsum("nd,nd->n", eps, eps), np.inf)))
+def _typical(archive: Archive, q: Gaussian) -> int:
+    """The index of the draw whose value is the median of those of the likeliest half of the draws.
+
+    A value that depends on the highest, the lowest or the mean of its batch is another one beside the points of a trial,
+    which lie far out. The highest draw might be the highest in either company.
+    """
+    weights = archive.view(q).weights
+    likely = np.flatnonzero(weights >= np.median(weights[weights > 0.0]))
+    return int(likely[np.argsort(archive.values[likely])[len(likely) // 2]])
 
 
 def _scattered(count: int, dim: int, rng: np.random.Generator) -> Array:

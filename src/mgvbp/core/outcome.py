@@ -54,6 +54,10 @@ class Outcome(Enum):
         "values and gradients contradict each other: {where}",
         "check the gradient, and that it belongs to the same function and prior",
     )
+    JUMP = (
+        "the values jump by {nats:.2g} nats where the gradients do not show it: these cannot tell how good the result is",
+        "make the function continuous, or fit it by values alone (grad=None)",
+    )
     UNSETTLED = ("the tails of {where} could not be settled", f"try {ELSEWHERE}")
     SURPASSED = (
         "another Gaussian had a lower bound that is {nats:.2g} nats higher, but led to no result",
@@ -79,6 +83,7 @@ REFUTED = frozenset(
         Outcome.OUTSIDE,
         Outcome.INCONSISTENT,
         Outcome.DISAGREE,
+        Outcome.JUMP,
         Outcome.SURPASSED,
         Outcome.UNSETTLED,
     }

@@ -107,7 +107,38 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         )
     if isinstance(function, Model) and type(function).__call__ is Model.__call__:
         return JaxModel(function, vectorized=vectorized)
-    return JaxLikelihood((lambda row, *data: _only(function(row[None], *data))) if vectorized else function)
+    return JaxLikelihood(_of_one(function) if vectorized else function)
+
+
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of all draws as a function of one; what is raised here is explained by `Compiled`.
+
+    Draws are evaluated one by one, which would hide that their values depend on each other. So when the function is
+    compiled it is also called with several draws at once, unless it takes data, which are not known then.
+    """
+
+    def of_one(row: Any, *data: Any) -> Any:
+        if not data:
+            _alone(function, row.shape[0])
+        return _only(function(row[None], *data))
+
+    return of_one
+
+
+def _alone(function: Callable[..., Any], dim: int) -> None:
+    """Check that the value of a draw is the same beside other draws, where it is finite."""
+    jax = require("jax", "jax")
+    rows = np.random.default_rng(0).standard_normal((4, dim))
+    with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
+        theta = jax.numpy.asarray(rows)
+        together, alone = np.asarray(function(theta)), np.asarray(function(theta[2:3]))
+    if together.shape != (4,) or alone.shape != (1,):
+        return  # which is explained elsewhere
+    if np.isfinite([together[2], alone[0]]).all() and not np.isclose(together[2], alone[0], rtol=1e-4, atol=1e-4):
+        raise ValueError(
+            f"a draw has the value {alone[0]:.4g} alone and {together[2]:.4g} beside others, but each value must "
+            "depend on its own row of the draws only"
+        )
 
 
 def _only(values: Any) -> Any:

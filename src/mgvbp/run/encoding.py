@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto.ascent import Ascent, Line, Point
+from mgvbp.auto.chords import Chords
 from mgvbp.auto.climb import Climb
 from mgvbp.auto.evolution import Evolution, Generation
 from mgvbp.auto.leap import Leap
@@ -50,7 +51,7 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Adam, Aim, Archive, Ascent, Check, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation,
+    Adam, Aim, Archive, Ascent, Check, Chords, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation,
     Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
     SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
     Trial, Tried, Window,

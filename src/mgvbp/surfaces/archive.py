@@ -10,7 +10,7 @@ where :math:`q_k` are the Gaussians that were drawn from and :math:`n_k` how man
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -118,6 +118,22 @@ class Archive:
             groups=self.groups[rows] - self.groups[rows][0],
             noise=self.noise,
         )
+
+    def latest(self, least: int) -> Archive:
+        """The draws of the latest Gaussians, at least ``least`` of them, as if there had been no others."""
+        counts = [count for _, count in self.proposals]
+        first = len(counts) - 1
+        while first > 0 and sum(counts[first:]) < least:
+            first -= 1
+        return self.recent(sum(counts[first:]))
+
+    def parted(self, count: int) -> list[Archive]:
+        """So many shares of the draws, with the weights that they have among all; pairs stay together."""
+        return [self._some(np.flatnonzero(self.groups % count == k)) for k in range(count)]
+
+    def _some(self, rows: NDArray[np.intp]) -> Archive:
+        names = ("theta", "values", "log_mixture", "gradients", "groups")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def view(self, q: Gaussian) -> View:
         """All draws, weighted for ``q``; draws whose value is not finite have weight 0."""
