@@ -11,6 +11,7 @@ import mgvbp
 from common import posterior_of
 from mgvbp import Gaussian
 from mgvbp.core.distance import Distance
+from mgvbp.core.outcome import PROPRIETY
 from mgvbp.errors import ConvergenceWarning
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.diagnostics import affordable, kept
@@ -298,6 +299,7 @@ def test_a_density_that_has_no_integral_has_no_distance():
     """Fresh draws see nothing of a floor e⁻¹² below the mode; the trial of the fit does."""
     with pytest.warns(ConvergenceWarning, match="improper"):
         q = mgvbp.fit(lambda theta: np.logaddexp(-0.5 * np.square(theta).sum(axis=1), -12.0), dim=2)
+    assert [(check.name, check.passed) for check in q.checks] == [(PROPRIETY, False)]
     with pytest.warns(ConvergenceWarning, match="no posterior"):
         assert np.isnan([q.kl, q.kl_se, q.log_evidence]).all()
     assert q.diagnose().verdict == "distrust"
