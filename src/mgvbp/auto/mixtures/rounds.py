@@ -104,8 +104,10 @@ class Rounds:
             np.concatenate([one.factors for one in single]),
         )
         frame = together.moments
-        theta = np.concatenate([place.theta for place in places])
-        values = np.concatenate([place.values for place in places])
+        drawn = [places[0], *others, *state.places]  # those that ended at the same optimum have come by other places
+        theta = np.concatenate([place.theta for place in drawn])
+        once = np.sort(np.unique(theta, axis=0, return_index=True)[1])
+        theta, values = theta[once], np.concatenate([place.values for place in drawn])[once]
         spent = state.spent
         extra = max(spent, EXTRA * (frame.dim + 2))
         return replace(
@@ -139,6 +141,8 @@ class Rounds:
     def decided(self, state: MixtureState) -> MixtureState:
         """End the search, or begin another round."""
         if state.verified:
+            if self._refuted(state):
+                return self._next(replace(state, verified=False))
             return replace(state, ending=self._judged(state.tried[-1].distance))
         if _misled(state):
             state = self.framed(state, alone=True)
@@ -149,6 +153,18 @@ class Rounds:
         if chosen and state.room >= BATCHES[0]:
             return self._verified(state)
         return replace(state, ending=ending, question=None)
+
+    def _refuted(self, state: MixtureState) -> bool:
+        """Whether fresh draws of the chosen mixture have met what the rounds did not know, and there is room for more.
+
+        Their distance is then larger than that by which it was chosen, and too large, beyond the errors of both.
+        """
+        chosen, now = replace(state, tried=state.tried[:-1], verified=False).best, state.tried[-1].distance
+        assert chosen is not None
+        before = chosen.distance
+        error = math.hypot(before.kl_se, now.kl_se)
+        far = now.kl - error > max(self.aim.kl_tol, before.kl + error) or not math.isfinite(now.kl)
+        return far and len(state.tried) < MOST_ROUNDS and state.room >= 2 * BATCHES[0] + 2 * state.batch
 
     def _judged(self, distance: Distance) -> Ending:
         """Whether the distance of the result is sure enough."""
