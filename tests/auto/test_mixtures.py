@@ -359,7 +359,7 @@ def test_clusters_have_the_moments_of_their_draws():
 
 def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
     told = 0.1 * np.random.default_rng(0).normal(size=40)
-    known = Expected(bound=-1.0, bound_error=0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0)
+    known = Expected(-1.0, 0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0, log_shares=0.0 * told, own=40)
     shifted = measured(known, told + 2.0)  # the truth is three nats higher everywhere
     np.testing.assert_allclose(shifted.lower_bound, 2.0)
     assert shifted.misfit < 1e-12
@@ -367,7 +367,7 @@ def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
 
 
 def test_a_draw_without_density_is_infinitely_far():
-    known = Expected(-1.0, 0.0, -0.9, 0.0, np.full(5, -1.0))
+    known = Expected(-1.0, 0.0, -0.9, 0.0, np.full(5, -1.0), np.zeros(5), own=5)
     assert measured(known, np.array([-1.0, -1.0, -np.inf, -1.0, -1.0])).kl == np.inf
 
 
