@@ -105,7 +105,7 @@ class Rounds:
             np.concatenate([one.factors for one in single]),
         )
         frame = together.moments
-        theta, values = _drawn(places, others)
+        theta, values = drawn(places, others)
         spent = state.spent
         extra = max(spent, EXTRA * (frame.dim + 2))
         return replace(
@@ -283,7 +283,7 @@ def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Genera
     return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
 
 
-def _drawn(places: Sequence[Place], others: Sequence[Place]) -> tuple[Array, Array]:
+def drawn(places: Sequence[Place], others: Sequence[Place]) -> tuple[Array, Array]:
     """The draws (N, d) around the ``places``, and those around ``others`` whose values matter; and all values (N,).
 
     A start that ended at the same optimum may have come by another mode on its way. How low the density is where
