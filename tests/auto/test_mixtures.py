@@ -372,7 +372,9 @@ def test_clusters_have_the_moments_of_their_draws():
 
 def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
     told = 0.1 * np.random.default_rng(0).normal(size=40)
-    known = Expected(-1.0, 0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0, log_shares=0.0 * told, own=40)
+    known = Expected(
+        -1.0, 0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0, log_shares=0.0 * told, own=40
+    )
     shifted = measured(known, told + 2.0)  # the truth is three nats higher everywhere
     np.testing.assert_allclose(shifted.lower_bound, 2.0)
     assert shifted.misfit < 1e-12

@@ -47,7 +47,7 @@ def from_weights(
     why = ""
     if many:
         smoothed = pareto_smoothed(h)
-        by_weights = plain.kl, math.hypot(plain.kl_se, beyond(h, smoothed.khat, smoothed.khat_se))
+        by_weights = plain.kl, math.hypot(plain.kl_se, beyond(h, smoothed.khat + smoothed.khat_se))
         usable = correctable(smoothed.khat, smoothed.ess, num_draws)
         by_path = None if usable else distance(h, smoothed)
         found = by_path or by_weights

@@ -7,7 +7,6 @@ the next climb begins, on fresh points. A step with K Gaussians takes K S evalua
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np

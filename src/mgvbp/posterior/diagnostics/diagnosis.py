@@ -335,10 +335,13 @@ def diagnose(
 
 
 def _evidence_error(h: Array, smoothed: Smoothed) -> float:
-    """The standard error of the log evidence by log weights (S,), as far as their tail is known; else inf."""
+    """The standard error of the log evidence by log weights (S,), as far as their tail is known; else inf.
+
+    To the spread of the mean it adds the part that lies beyond all draws. k-hat is taken one standard error too large.
+    """
     shares = softmax(h)
     spread = float(np.linalg.norm(shares - shares.mean()))
-    return math.hypot(spread, beyond(h, smoothed.khat, smoothed.khat_se))
+    return math.hypot(spread, beyond(h, smoothed.khat + smoothed.khat_se))
 
 
 def affordable(evaluations: int, dim: int) -> int:

@@ -39,7 +39,7 @@ from mgvbp.posterior.diagnostics.lines import slopes_along
 from mgvbp.posterior.diagnostics.marginals import Marginals, standardised
 from mgvbp.posterior.diagnostics.pool import Pool
 from mgvbp.posterior.diagnostics.profiles import Profiles
-from mgvbp.posterior.diagnostics.weights import Smoothed, pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import Smoothed
 
 OUTLIER = 6.0
 """Standard deviations by which no log weight may exceed the mean: of sums of many terms not one in a million does, but
@@ -53,7 +53,7 @@ LEAST_SIZE = 50.0
 """Fewest effective draws half-way."""
 LEAST_VARIANCE = 0.1
 """A variance is not believed to be a smaller part of that of q than this."""
-LOGNORMAL, DOUBT = 1.0 / 3.0, 1.5
+LOGNORMAL, DOUBT = 1.0 / 3.0, 2.0
 """k-hat of weights whose logarithms are normal is this part of their standard deviation, from 100 draws to 2,000. If it
 is more, by so many of its errors, h is no sum of many terms: a few parameters, as a scale and those that follow it,
 have mass where draws of q seldom come."""
@@ -158,11 +158,13 @@ def bounded(h: Array) -> bool:
 def distance(h: Array, smoothed: Smoothed) -> tuple[float, float] | None:
     r"""KL(q‖p) from log weights h (S,) of draws of q, and its standard error; None where that cannot hold.
 
-    ``smoothed`` are the weights with the shape of their tail, which must be that of a sum of many terms. The error counts that of the draws, and half of the difference between the two formulas.
+    ``smoothed`` are the weights with the shape of their tail, which must be that of a sum of many terms. The error
+    counts that of the draws, and half of the difference between the two formulas.
 
     Examples
     --------
     >>> z = np.random.default_rng(0).standard_normal((4000, 50))
+    >>> from mgvbp.posterior.diagnostics.weights import pareto_smoothed
     >>> h = -0.1 * (z**2).sum(axis=1)  # from N(0, I) to a Gaussian with 1.2 times its precision
     >>> kl, se = distance(h, pareto_smoothed(h))
     >>> bool(abs(kl - 25.0 * (0.2 - np.log(1.2))) < 3.0 * se)

@@ -83,22 +83,22 @@ class Smoothed(NamedTuple):
         return float(1.0 / (self.weights @ self.weights))
 
 
-def beyond(log_weights: Array, khat: float, khat_se: float) -> float:
-    """The part of the mean of weights that may lie beyond all draws, given their logarithms (S,); inf if not known.
+def beyond(log_weights: Array, shape: float) -> float:
+    """The part of the mean of weights that lies beyond all draws, given their logarithms (S,); inf if not known.
 
-    For a tail of shape k it is the share of the largest weight (above the mean), divided by 1 − k. k-hat is taken one
-    standard error too large. If it is then 1 or more, weights may have no mean.
+    For a tail of ``shape`` k it is the share of the largest weight (above the mean), divided by 1 − k. If k is 1 or
+    more, weights may have no mean.
 
     Examples
     --------
     >>> even = np.zeros(1000)
-    >>> beyond(even, 0.0, 0.1), beyond(np.append(even, 5.0), 0.9, 0.1)
+    >>> beyond(even, 0.1), beyond(np.append(even, 5.0), 1.0)
     (0.0, inf)
-    >>> round(beyond(np.append(even, 5.0), 0.4, 0.1), 2)
+    >>> round(beyond(np.append(even, 5.0), 0.5), 2)
     0.26
     """
     shares = softmax(log_weights)
-    shape = max(khat + khat_se, 0.0)
+    shape = max(shape, 0.0)
     return float((shares.max() - shares.mean()) / (1.0 - shape)) if shape < 1.0 else math.inf
 
 
