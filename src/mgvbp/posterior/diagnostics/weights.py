@@ -92,10 +92,8 @@ def beyond(log_weights: Array, shape: float) -> float:
     Examples
     --------
     >>> even = np.zeros(1000)
-    >>> beyond(even, 0.1), beyond(np.append(even, 5.0), 1.0)
-    (0.0, inf)
-    >>> round(beyond(np.append(even, 5.0), 0.5), 2)
-    0.26
+    >>> round(beyond(even, 0.1), 2), round(beyond(np.append(even, 5.0), 0.5), 2), beyond(even, 1.0)
+    (0.0, 0.26, inf)
     """
     shares = softmax(log_weights)
     shape = max(shape, 0.0)
