@@ -91,9 +91,9 @@ def beyond(log_weights: Array, shape: float) -> float:
 
     Examples
     --------
-    >>> even = np.zeros(1000)
-    >>> round(beyond(even, 0.1), 2), round(beyond(np.append(even, 5.0), 0.5), 2), beyond(even, 1.0)
-    (0.0, 0.26, inf)
+    >>> log_weights = np.append(np.zeros(1000), 5.0)
+    >>> round(beyond(log_weights, 0.0), 2), round(beyond(log_weights, 0.5), 2), beyond(log_weights, 1.0)
+    (0.13, 0.26, inf)
     """
     shares = softmax(log_weights)
     shape = max(shape, 0.0)
