@@ -11,8 +11,9 @@ import mgvbp
 from common import installed
 from mgvbp.auto import Aim, Auto, MixtureSearch
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
-from mgvbp.auto.mixtures.distance import Expected, measured, measuring, weighed
-from mgvbp.auto.mixtures.state import MixtureState, Tried, from_frame, to_frame
+from mgvbp.auto.mixtures.distance import Expected, log_measuring, measured, measuring, weighed
+from mgvbp.auto.mixtures.rounds import drawn
+from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame, to_frame
 from mgvbp.auto.mixtures.surrogate import fitted
 from mgvbp.core.distance import Distance
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning
@@ -42,6 +43,7 @@ def true_kl(posterior, log_density, evidence, n=20_000):
 
 
 def test_a_banana_is_followed(fitted_banana):
+    assert "starts=8" in fitted_banana.stop_reason
     kl, error = true_kl(fitted_banana, banana, EVIDENCE)
     assert kl - 4.0 * error < 0.06  # the best Gaussian is 0.39 away
     assert fitted_banana.components > 1
@@ -66,6 +68,17 @@ def test_modes_become_components():
     assert true_kl(posterior, two.log_density, 0.0)[0] < 0.05
     share = (posterior.sample(20_000, 0)[:, 0] > 0.5).mean()
     assert abs(share - 0.3) < 0.08
+    assert "starts=" not in posterior.stop_reason
+
+
+def test_draws_of_starts_that_ended_at_the_same_place_count():
+    """One of them may have come by a mode that the others have not met."""
+    q = mgvbp.Gaussian([0.0, 0.0], variance=1.0)
+    here = Place(q, -1.0, np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([-1.0, -2.0]))
+    other = Place(q, -1.1, np.array([[0.0, 0.0], [5.0, 5.0], [9.0, 9.0]]), np.array([-1.0, -3.0, -500.0]))
+    theta, values = drawn([here], [other])
+    np.testing.assert_array_equal(theta, [[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]])
+    np.testing.assert_array_equal(values, [-1.0, -2.0, -3.0])
 
 
 def test_modes_that_the_trial_of_the_gaussian_visits_are_kept():
@@ -359,7 +372,9 @@ def test_clusters_have_the_moments_of_their_draws():
 
 def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
     told = 0.1 * np.random.default_rng(0).normal(size=40)
-    known = Expected(bound=-1.0, bound_error=0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0)
+    known = Expected(
+        -1.0, 0.0, log_mass=-0.9, mass_error=0.0, log_weights=told - 1.0, log_shares=0.0 * told, own=40
+    )
     shifted = measured(known, told + 2.0)  # the truth is three nats higher everywhere
     np.testing.assert_allclose(shifted.lower_bound, 2.0)
     assert shifted.misfit < 1e-12
@@ -367,7 +382,7 @@ def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
 
 
 def test_a_draw_without_density_is_infinitely_far():
-    known = Expected(-1.0, 0.0, -0.9, 0.0, np.full(5, -1.0))
+    known = Expected(-1.0, 0.0, -0.9, 0.0, np.full(5, -1.0), np.zeros(5), own=5)
     assert measured(known, np.array([-1.0, -1.0, -np.inf, -1.0, -1.0])).kl == np.inf
 
 
@@ -383,6 +398,12 @@ def test_candidates_further_out_see_tails_that_draws_do_not():
         assert abs(found.kl - exact) < 4.0 * found.kl_se
         assert abs(found.log_evidence - 5.0) < 4.0 * found.log_evidence_se
         assert found.kl_se < 0.1
+        told = np.zeros(4000)  # of a surrogate that is N(0, 1) itself
+        shares = scipy.stats.norm.logpdf(x[:, 0]) - log_measuring(one, x, scipy.stats.norm.logpdf(x[:, 0]))
+        known = Expected(0.0, 0.0, 0.0, 0.0, told, shares, own=2000)
+        found = measured(known, (scipy.stats.t(3).logpdf(x) - scipy.stats.norm.logpdf(x))[:, 0])
+        assert abs(found.kl - exact) < 4.0 * found.kl_se
+        assert abs(found.log_evidence) < 4.0 * found.log_evidence_se
     assert weighed(one, x, np.full(4000, -np.inf)).kl == np.inf
 
 

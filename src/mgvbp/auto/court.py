@@ -25,7 +25,7 @@ from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial import Trial, repetition, summoned
 from mgvbp.auto.witnesses import widened, witnesses
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.outcome import PROPRIETY, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.surface import Surface
@@ -133,7 +133,7 @@ class Court(Rules):
             share = _share_outside(state.archive, state.q)
             return refuted(state, "tails", Outcome.OUTSIDE, share=share, where=where)
         if verdict.improper is not None:
-            return refuted(state, "tails", Outcome.FLAT, where=self._direction(state, verdict.improper))
+            return refuted(state, PROPRIETY, Outcome.FLAT, where=self._direction(state, verdict.improper))
         if verdict.noise:
             archive = replace(state.archive, noise=verdict.noise)
             return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)

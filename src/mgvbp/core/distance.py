@@ -23,6 +23,12 @@ class Distance(NamedTuple):
     misfit: float = 0.0
     """About the part of the distance that a surrogate did not know of: half the variance of its errors."""
 
+    def uncertain(self, nats: float) -> Distance:
+        """The same with another error of the evidence, in nats, and so of the distance."""
+        return self._replace(
+            kl_se=math.hypot(self.kl_se, nats), log_evidence_se=math.hypot(self.log_evidence_se, nats)
+        )
+
     @classmethod
     def of_weights(cls, log_weights: Array) -> Distance:
         """The distance by plain averages of the importance weights p/q of draws from q, given as logarithms (n,)."""

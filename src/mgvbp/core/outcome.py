@@ -91,6 +91,10 @@ REFUTED = frozenset(
 """What shows that no lower bound, or none that was found, can be believed."""
 
 
+PROPRIETY = "tails that fall"
+"""The name of the check that fails where the density seems improper: there may be no posterior then."""
+
+
 class Check(NamedTuple):
     """An attempt to refute a result."""
 

@@ -24,8 +24,11 @@ from mgvbp.posterior.diagnostics.lines import along_lines
 from mgvbp.posterior.diagnostics.path import CONVERGES, distance
 from mgvbp.posterior.diagnostics.pool import pooled
 from mgvbp.posterior.diagnostics.verdict import CLOSE, correctable, limit
-from mgvbp.posterior.diagnostics.weights import LogDensity, apart, evaluated, pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import LogDensity, apart, beyond, evaluated, pareto_smoothed
 from mgvbp.surfaces.archive import Archive
+
+VAGUE = 1.0
+"""Error, in nats, from which on a distance is not known."""
 
 
 def from_weights(
@@ -44,17 +47,19 @@ def from_weights(
     why = ""
     if many:
         smoothed = pareto_smoothed(h)
+        by_weights = plain.kl, math.hypot(plain.kl_se, beyond(h, smoothed.khat + smoothed.khat_se))
         usable = correctable(smoothed.khat, smoothed.ess, num_draws)
-        found = (plain.kl, plain.kl_se) if usable else distance(h)
+        by_path = None if usable else distance(h, smoothed)
+        found = by_path or by_weights
         lines = along_lines(q, draws, log_density, outer(num_draws), rng)
-        beyond = 0.0 if lines is None else lines.profiles.unseen
-        if found is not None and lines is not None and lines.spread > SPREAD:
+        unseen = 0.0 if lines is None else lines.profiles.unseen
+        if lines is not None and lines.spread > SPREAD:
             why = "the lengths of its draws vary far more than those of the approximation"
-        elif found is not None and abs(beyond) > max(CONVERGES * found[0], CLOSE):
-            why = f"tails of single parameters that its draws do not reach change the distance by {beyond:.2g} nats"
-        elif found is not None:
-            kl = found[0] if usable else found[0] + beyond
-            return _with_evidence(plain, plain.lower_bound + kl, math.hypot(found[1], beyond))
+        elif abs(unseen) > max(CONVERGES * found[0], CLOSE):
+            why = f"tails of single parameters that its draws do not reach change the distance by {unseen:.2g} nats"
+        elif found[1] < VAGUE:
+            kl = found[0] + (unseen if by_path else 0.0)
+            return _with_evidence(plain, plain.lower_bound + kl, math.hypot(found[1], unseen))
     else:
         pool = pooled(q, draws, further_out(q, log_density, num_draws, rng), archive)
         num_draws = len(pool.theta)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mgvbp.core.checks import as_generator, true_or_false
 from mgvbp.core.linalg import Array
-from mgvbp.core.outcome import Check
+from mgvbp.core.outcome import PROPRIETY, Check
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
@@ -84,8 +84,8 @@ class Examined(Approximation):
     @property
     def _improper(self) -> str:
         """What the fit has found in the tails that no draw of the approximation sees; empty if nothing."""
-        failed = (check.found for check in self.checks if check.name == "tails" and not check.passed)
-        return next((found for found in failed if "improper" in found), "")
+        failed = (check.found for check in self.checks if check.name == PROPRIETY and not check.passed)
+        return next(failed, "")
 
     def draws(
         self, n: int, rng: int | np.random.Generator | None = None, *, corrected: bool = False

@@ -7,7 +7,6 @@ the next climb begins, on fresh points. A step with K Gaussians takes K S evalua
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -68,10 +67,9 @@ class Climbing(Rounds):
         values, z = log_density - log_volume(frame), state.z
         if z is None:
             distance = weighed(question.mixture, question.x, values)
-            error = (
-                math.hypot(distance.kl_se, self._still_rising(state)) if state.verified else distance.kl_se
-            )
-            return measured_by(state, values, distance._replace(kl_se=error))
+            if state.verified:
+                distance = distance.uncertain(self._still_rising(state))
+            return measured_by(state, values, distance)
         slopes = frame.family.solve(frame.factor, gradients)
         state = replace(state, question=None, spent=state.spent + len(values))
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
@@ -113,16 +111,18 @@ class Climbing(Rounds):
             count, start = len(here.z) * (2 if self._overfitted(state, here) else 1), halved(here, size)
         return _asking(replace(state, z=paired(rng, count, d), here=None), start)
 
+    def _refuted(self, state: MixtureState) -> bool:
+        """Never: there is no surrogate that fresh draws could surprise, and the climbs are over."""
+        return False
+
     def _still_rising(self, state: MixtureState) -> float:
-        """Nats that the last doubling gained, if it was the last because there are no more Gaussians.
+        """Nats that the last doubling gained.
 
         Another would gain about half of that, the next a quarter, and so on: as much is still missing, and draws of the
-        mixture need not have met it, as in the neck of a funnel. So it counts as an error.
+        mixture need not have met it, as in the neck of a funnel. So it counts as an error of the evidence.
         """
-        tried = state.tried
-        if len(tried) <= 2 or tried[-1].mixture.components < self._most_components:
-            return 0.0
-        return max(tried[-1].distance.lower_bound - tried[-2].distance.lower_bound, 0.0)
+        bounds = [tried.distance.lower_bound for tried in state.tried]
+        return max(bounds[-1] - bounds[-2], 0.0) if len(bounds) > 2 else 0.0
 
     def _overfitted(self, state: MixtureState, here: Position) -> bool:
         """Whether the last climb has fitted its points rather than the density."""

@@ -3,6 +3,8 @@ r"""How far a mixture is from the posterior: few true values, with the surrogate
 With weights :math:`w = p/q` the distance is :math:`\log E_q[w] - E_q[\log w]`. The surrogate's weights ŵ are free, so
 that both expectations under ŵ are known from thousands of draws, and the true values are needed only for the
 differences :math:`E_q[\log w - \log \hat w]` and :math:`E_q[w - \hat w]`, which are small where the surrogate is good.
+Draws of q seldom reach mass that q misses. So the result of a search is measured by draws further out as well, with
+their own weights in the second difference.
 Where these cannot be computed, the plain averages of the true weights are used. Without a surrogate there are more
 true values, and these alone tell the distance (`weighed`).
 """
@@ -45,28 +47,44 @@ class Expected(NamedTuple):
     """Error of that: half the distance of the two, and the relative standard error of the integral."""
     log_weights: Array
     """``log ŵ`` at the draws whose true values were asked for, (n,)."""
+    log_shares: Array
+    """Logarithms of the density of q there divided by that of what they came from, (n,)."""
+    own: int
+    """How many of them are draws of q; they are the last."""
 
 
 def expected(
-    surrogate: Surrogate, mixture: GaussianMixture, fresh: Array, rng: np.random.Generator
+    surrogate: Surrogate,
+    mixture: GaussianMixture,
+    fresh: Array,
+    rng: np.random.Generator,
+    *,
+    measures: bool = False,
 ) -> Expected:
-    """What the surrogate says about the mixture and its ``fresh`` draws (n, d)."""
+    """What the surrogate says about the mixture and ``fresh`` draws (n, d), of the mixture or of `measuring`."""
     x = mixture.sample(FREE_DRAWS, rng)
     h = surrogate.cautious(x) - mixture.log_density_at(x)
-    pool = candidates(mixture, FREE_DRAWS, rng)
-    proposal = log_proposal(mixture, pool)
+    if measures:
+        pool = measuring(mixture, FREE_DRAWS, rng)
+        proposal = log_measuring(mixture, pool, mixture.log_density_at(pool))
+    else:
+        pool = candidates(mixture, FREE_DRAWS, rng)
+        proposal = log_proposal(mixture, pool)
     within = surrogate.cautious(pool) - proposal
     mass = float(logsumexp(within)) - math.log(len(pool))
     error = float(np.exp(within - mass).std(ddof=1)) / math.sqrt(len(pool))
     some = slice(None, None, len(pool) // HOPES)
     hoped = logsumexp(surrogate.hopeful(pool[some]) - proposal[some])
     more = max(0.0, float(hoped - logsumexp(within[some])))
+    log_q = mixture.log_density_at(fresh)
     return Expected(
         float(h.mean()),
         float(h.std(ddof=1)) / math.sqrt(len(h)),
         mass + min(0.5 * more, MOST_HOPE),
         math.hypot(error, 0.5 * more),
-        surrogate.cautious(fresh) - mixture.log_density_at(fresh),
+        surrogate.cautious(fresh) - log_q,
+        log_q - log_measuring(mixture, fresh, log_q) if measures else np.zeros(len(fresh)),
+        len(fresh) - len(fresh) // 2 if measures else len(fresh),
     )
 
 
@@ -79,37 +97,44 @@ def log_mass(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Gene
 
 def measured(known: Expected, log_weights: Array) -> Distance:
     """The distance, given the true ``log_weights`` (n,) at the fresh draws; −inf where the density is zero."""
-    n, told = len(log_weights), known.log_weights
-    if not np.isfinite(log_weights).all():
+    told, own = known.log_weights, slice(len(log_weights) - known.own, None)
+    if not np.isfinite(log_weights[own]).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
     errors = log_weights - told
     with np.errstate(over="ignore"):
-        change = np.exp(told - known.log_mass) * np.expm1(errors)
+        change = np.exp(told + known.log_shares - known.log_mass) * np.expm1(errors)
     mass = 1.0 + float(change.mean())
+    errors = errors[own]
     misfit = 0.5 * float(errors.var(ddof=1))
     if not (np.isfinite(change).all() and mass > 0.0):
-        return Distance.of_weights(log_weights)._replace(misfit=misfit)
+        return Distance.of_weights(log_weights[own])._replace(misfit=misfit)
     if known.mass_error > MOST_ERROR:  # then the mass that the draws show is all that is known
-        plain = Distance.of_weights(log_weights)
-        return plain._replace(kl_se=math.hypot(plain.kl_se, known.mass_error), misfit=misfit)
-    log_evidence = known.log_mass + math.log(mass)
-    evidence_se = math.hypot(float(change.std(ddof=1)) / mass / math.sqrt(n), known.mass_error)
-    bound = known.bound + float(errors.mean())
-    bound_se = math.hypot(float(errors.std(ddof=1)) / math.sqrt(n), known.bound_error)
-    # errors of both, which partly cancel: where the weights are near 1, so does ŵ(eʳ − 1) equal r
-    joint = float((change / mass - errors).std(ddof=1)) / math.sqrt(n)
+        plain = Distance.of_weights(log_weights[own])
+        return plain.uncertain(known.mass_error)._replace(misfit=misfit)
+    # what each draw adds to either logarithm; where all are draws of q and the weights near 1, both nearly cancel
+    of_mass, of_bound = (change + 1.0 - mass) / (mass * len(change)), np.zeros(len(change))
+    of_bound[own] = (errors - errors.mean()) / known.own
+    log_evidence, bound = known.log_mass + math.log(mass), known.bound + float(errors.mean())
+    evidence_se = math.hypot(float(np.linalg.norm(of_mass)), known.mass_error)
+    bound_se = math.hypot(float(np.linalg.norm(of_bound)), known.bound_error)
+    joint = float(np.linalg.norm(of_mass - of_bound))
     kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
     return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
 
 
 def measuring(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:
-    """``n`` draws to measure a mixture without a surrogate, (n, d): the second half are its own.
+    """``n`` draws to measure a mixture, (n, d): the second half are its own.
 
     Draws of q seldom reach mass that q misses, which lies beyond its outer and lighter Gaussians. So the first half are
     `candidates` around all of its Gaussians with equal weights.
     """
     return np.concatenate([candidates(_even(mixture), n // 2, rng), mixture.sample(n - n // 2, rng)])
+
+
+def log_measuring(mixture: GaussianMixture, x: Array, log_q: Array) -> Array:
+    """The log density of `measuring` at x (n, d), given that of the mixture, (n,)."""
+    return np.asarray(np.logaddexp(log_q, log_proposal(_even(mixture), x)) - math.log(2.0))
 
 
 def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
@@ -121,7 +146,7 @@ def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
     """
     own = slice(len(x) // 2, None)
     log_q = mixture.log_density_at(x)
-    log_p = np.logaddexp(log_q, log_proposal(_even(mixture), x)) - math.log(2.0)
+    log_p = log_measuring(mixture, x, log_q)
     gains = (values - log_q)[own]
     if not np.isfinite(gains).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)

@@ -8,15 +8,16 @@ Every function takes a state and returns a new one; states never change.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
-from mgvbp.auto.mixtures.distance import expected, log_mass, measured
+from mgvbp.auto.mixtures.distance import expected, log_mass, measured, measuring
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
-from mgvbp.auto.mixtures.surrogate import Surrogate, fitted
+from mgvbp.auto.mixtures.surrogate import Surrogate, fitted, reach
 from mgvbp.core.checks import positive_number
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
@@ -104,8 +105,7 @@ class Rounds:
             np.concatenate([one.factors for one in single]),
         )
         frame = together.moments
-        theta = np.concatenate([place.theta for place in places])
-        values = np.concatenate([place.values for place in places])
+        theta, values = drawn(places, others)
         spent = state.spent
         extra = max(spent, EXTRA * (frame.dim + 2))
         return replace(
@@ -139,6 +139,8 @@ class Rounds:
     def decided(self, state: MixtureState) -> MixtureState:
         """End the search, or begin another round."""
         if state.verified:
+            if self._refuted(state):
+                return self._next(replace(state, verified=False))
             return replace(state, ending=self._judged(state.tried[-1].distance))
         if _misled(state):
             state = self.framed(state, alone=True)
@@ -149,6 +151,18 @@ class Rounds:
         if chosen and state.room >= BATCHES[0]:
             return self._verified(state)
         return replace(state, ending=ending, question=None)
+
+    def _refuted(self, state: MixtureState) -> bool:
+        """Whether fresh draws of the chosen mixture have met what the rounds did not know, and there is room for more.
+
+        Their distance is then larger than that by which it was chosen, and too large, beyond the errors of both.
+        """
+        chosen, now = replace(state, tried=state.tried[:-1], verified=False).best, state.tried[-1].distance
+        assert chosen is not None
+        before = chosen.distance
+        error = math.hypot(before.kl_se, now.kl_se)
+        far = now.kl - error > max(self.aim.kl_tol, before.kl + error) or not math.isfinite(now.kl)
+        return far and len(state.tried) < MOST_ROUNDS and state.room >= 2 * BATCHES[0] + 2 * state.batch
 
     def _judged(self, distance: Distance) -> Ending:
         """Whether the distance of the result is sure enough."""
@@ -209,13 +223,13 @@ class Rounds:
         )
 
     def _verified(self, state: MixtureState) -> MixtureState:
-        """Ask for draws of the best mixture: by which it was chosen among others, it looks better than it is."""
+        """Ask for draws of the best mixture, and others around it: by those that chose it, it looks too good."""
         assert state.best is not None
         rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
         mixture = state.best.mixture
         surrogate = _surrogate(state, mixture, rng)
-        fresh = mixture.sample(int(min(2 * state.batch, state.room)), rng)
-        known = expected(surrogate, mixture, fresh, rng)
+        fresh = measuring(mixture, int(min(4 * state.batch, state.room)), rng)
+        known = expected(surrogate, mixture, fresh, rng, measures=True)
         return replace(state, question=Question(mixture, fresh, known), verified=True)
 
     def _fitted(
@@ -267,6 +281,20 @@ def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Genera
     """The lower bound of a mixture under the surrogate."""
     x = mixture.sample(JUDGED, rng)
     return float((surrogate.cautious(x) - mixture.log_density_at(x)).mean())
+
+
+def drawn(places: Sequence[Place], others: Sequence[Place]) -> tuple[Array, Array]:
+    """The draws (N, d) around the ``places``, and those around ``others`` whose values matter; and all values (N,).
+
+    A start that ended at the same optimum may have come by another mode on its way. How low the density is where
+    others have been is of no use.
+    """
+    least = max(float(place.values.max()) for place in places) - reach(places[0].gaussian.dim)
+    parts = [(place.theta, place.values) for place in places]
+    parts += [(place.theta[place.values > least], place.values[place.values > least]) for place in others]
+    theta, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    once = np.sort(np.unique(theta, axis=0, return_index=True)[1])
+    return theta[once], values[once]
 
 
 def measured_by(state: MixtureState, values: Array, distance: Distance) -> MixtureState:

@@ -28,6 +28,8 @@ LOOSE = 0.2
 """Tolerance of the Gaussian that a mixture starts from, in nats: it is a frame, not a result."""
 FAR = 1.0
 """Standard deviation, in nats, of what a quadratic misses above which the best Gaussian is far from the posterior."""
+UNSEEN = "; a mode that no draw has come near would be missing (starts=8 looks for others)"
+"""What the distance of a search with one start does not say."""
 GOES_ON = {Outcome.CERTIFIED, Outcome.MAX_EVALUATIONS, Outcome.UNSETTLED, Outcome.NO_REGION}
 """Ends of a search by Gaussians from which mixtures can go on."""
 
@@ -149,7 +151,10 @@ class MixtureSearch:
     @property
     def ending(self) -> Ending | None:
         """Why the search ended; None while it goes on."""
-        return self.state.ending
+        ending = self.state.ending
+        if ending is None or ending.outcome is not Outcome.CONFIRMED or self.state.starts.asked_for > 1:
+            return ending
+        return replace(ending, sentence=ending.sentence + UNSEEN)
 
     @property
     def stop_reason(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +27,14 @@ from mgvbp.posterior.diagnostics.verdict import (
     correctable,
     limit,
 )
-from mgvbp.posterior.diagnostics.weights import LogDensity, Smoothed, apart, evaluated, pareto_smoothed
+from mgvbp.posterior.diagnostics.weights import (
+    LogDensity,
+    Smoothed,
+    apart,
+    beyond,
+    evaluated,
+    pareto_smoothed,
+)
 from mgvbp.posterior.notebook import diagnosis_html
 from mgvbp.surfaces.archive import Archive
 
@@ -290,7 +298,6 @@ def diagnose(
         lines = along_lines(q, draws, log_density, outer(num_draws), generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
-    plain = np.exp(h - h.max())
     outside = int(np.count_nonzero(np.isneginf(h)))
     gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws, archive)
     pool = pooled(q, draws, far, archive)
@@ -302,7 +309,7 @@ def diagnose(
         khat=smoothed.khat,
         khat_se=smoothed.khat_se,
         log_evidence=float(logsumexp(h) - np.log(num_draws)),
-        log_evidence_se=_evidence_error(plain, smoothed),
+        log_evidence_se=_evidence_error(h, smoothed),
         ess=smoothed.ess,
         mean_shift=marginals.shift,
         sd_ratio=ratio,
@@ -327,18 +334,14 @@ def diagnose(
     )
 
 
-def _evidence_error(weights: Array, smoothed: Smoothed) -> float:
-    """The standard error of the logarithm of the mean of weights (S,), as far as their tail is known; else inf.
+def _evidence_error(h: Array, smoothed: Smoothed) -> float:
+    """The standard error of the log evidence by log weights (S,), as far as their tail is known; else inf.
 
-    To the spread of the mean it adds the part of the mean that lies beyond all draws: for a tail of shape k that is the
-    share of the largest weight (above the mean), divided by 1 − k. k-hat is taken one standard error too large.
+    To the spread of the mean it adds the part that lies beyond all draws. k-hat is taken one standard error too large.
     """
-    share = float((weights.max() - weights.mean()) / weights.sum())
-    shape = max(smoothed.khat + smoothed.khat_se, 0.0)
-    if not shape < 1.0:
-        return float(np.inf)
-    spread = float(weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights)))
-    return float(np.hypot(spread, share / (1.0 - shape)))
+    shares = softmax(h)
+    spread = float(np.linalg.norm(shares - shares.mean()))
+    return math.hypot(spread, beyond(h, smoothed.khat + smoothed.khat_se))
 
 
 def affordable(evaluations: int, dim: int) -> int:
@@ -379,13 +382,13 @@ def _marginals(
     if q.dim > MANY:
         half = by_path(q, pool, weights, stein=gaussian, profiles=lines and lines.profiles)
         known = lines is None or lines.spread <= SPREAD
-        # weights of draws of q alone know nothing of tails further out
+        # weights of draws of q alone know nothing of tails further out, and cannot correct what all have in common
         if half is not None and (
             lines is not None or not usable or half.typical_error < weighted.typical_error
         ):
-            return known, False, half
+            return known, not known, half
         if lines is not None:
-            return known and usable, False, weighted.or_farther(by_profiles(lines.profiles))
+            return known and usable, not known, weighted.or_farther(by_profiles(lines.profiles))
     foreign = float(weights[pool.share_of_q < UNLIKELY].sum())
     missed = q.dim <= MANY and (smoothed.khat > HOPELESS or foreign > MISSED)
     return usable, missed, weighted

@@ -39,6 +39,7 @@ from mgvbp.posterior.diagnostics.lines import slopes_along
 from mgvbp.posterior.diagnostics.marginals import Marginals, standardised
 from mgvbp.posterior.diagnostics.pool import Pool
 from mgvbp.posterior.diagnostics.profiles import Profiles
+from mgvbp.posterior.diagnostics.weights import Smoothed
 
 OUTLIER = 6.0
 """Standard deviations by which no log weight may exceed the mean: of sums of many terms not one in a million does, but
@@ -52,6 +53,10 @@ LEAST_SIZE = 50.0
 """Fewest effective draws half-way."""
 LEAST_VARIANCE = 0.1
 """A variance is not believed to be a smaller part of that of q than this."""
+LOGNORMAL, DOUBT = 1.0 / 3.0, 2.0
+"""k-hat of weights whose logarithms are normal is this part of their standard deviation, from 100 draws to 2,000. If it
+is more, by so many of its errors, h is no sum of many terms: a few parameters, as a scale and those that follow it,
+have mass where draws of q seldom come."""
 CONVERGES = 0.2
 """Largest part of the distance by which both formulas for it may differ from their average."""
 
@@ -150,19 +155,22 @@ def bounded(h: Array) -> bool:
     return bool(centred.max() <= OUTLIER * math.sqrt(float(centred @ centred) / len(h)))
 
 
-def distance(h: Array) -> tuple[float, float] | None:
+def distance(h: Array, smoothed: Smoothed) -> tuple[float, float] | None:
     r"""KL(q‖p) from log weights h (S,) of draws of q, and its standard error; None where that cannot hold.
 
-    The error counts that of the draws, and half of the difference between the two formulas.
+    ``smoothed`` are the weights with the shape of their tail, which must be that of a sum of many terms. The error
+    counts that of the draws, and half of the difference between the two formulas.
 
     Examples
     --------
     >>> z = np.random.default_rng(0).standard_normal((4000, 50))
-    >>> kl, se = distance(-0.1 * (z**2).sum(axis=1))  # from N(0, I) to a Gaussian with 1.2 times its precision
+    >>> from mgvbp.posterior.diagnostics.weights import pareto_smoothed
+    >>> h = -0.1 * (z**2).sum(axis=1)  # from N(0, I) to a Gaussian with 1.2 times its precision
+    >>> kl, se = distance(h, pareto_smoothed(h))
     >>> bool(abs(kl - 25.0 * (0.2 - np.log(1.2))) < 3.0 * se)
     True
     """
-    if not bounded(h):
+    if not bounded(h) or smoothed.khat > LOGNORMAL * float(h.std()) + DOUBT * smoothed.khat_se:
         return None
     at_q, half = h - h.mean(), softmax(0.5 * h)
     middle = float(half @ at_q)

@@ -83,6 +83,23 @@ class Smoothed(NamedTuple):
         return float(1.0 / (self.weights @ self.weights))
 
 
+def beyond(log_weights: Array, shape: float) -> float:
+    """The part of the mean of weights that lies beyond all draws, given their logarithms (S,); inf if not known.
+
+    For a tail of ``shape`` k it is the share of the largest weight (above the mean), divided by 1 − k. If k is 1 or
+    more, weights may have no mean.
+
+    Examples
+    --------
+    >>> log_weights = np.append(np.zeros(1000), 5.0)
+    >>> round(beyond(log_weights, 0.0), 2), round(beyond(log_weights, 0.5), 2), beyond(log_weights, 1.0)
+    (0.13, 0.26, inf)
+    """
+    shares = softmax(log_weights)
+    shape = max(shape, 0.0)
+    return float((shares.max() - shares.mean()) / (1.0 - shape)) if shape < 1.0 else math.inf
+
+
 def evaluated(
     q: Gaussian,
     log_density: LogDensity,
