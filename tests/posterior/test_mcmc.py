@@ -136,7 +136,7 @@ def test_a_prior_counts():
     for prior in (Gaussian(variance=1.0, dim=2), Prior()):
         with case(type(prior).__name__), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is not used
-            tree = fit(log_density, prior, dim=2, grad=grad).mcmc()
+            tree = fit(log_density, prior, dim=2, grad=grad).mcmc(300)
             assert tree.attrs["sampler"] == ("NUTS" if isinstance(prior, Gaussian) else "elliptical slices")
             agrees(tree, expected)
 

@@ -224,8 +224,8 @@ STEADY = MGVBP(step_size=0.05, decay_after=60, momentum=0.0, precision_scale=2.0
 
 @pytest.mark.parametrize("estimator", ["gradient", "regression"])
 def test_a_fit_with_minibatches_is_near_the_posterior(estimator):
-    """Within 0.1 posterior standard deviations and 10% of the precision (seen: 0.05 and 2% over five seeds)."""
-    options = {"method": STEADY, "estimator": estimator, "max_iterations": 3000, "initial_variance": 0.05}
+    """Within 0.1 posterior standard deviations and 10% of the precision (seen: 0.02 and 0.1% over four seeds)."""
+    options = {"method": STEADY, "estimator": estimator, "max_iterations": 1000, "initial_variance": 0.05}
     posterior = mgvbp.fit(batches(20), PRIOR, **options)
     precision = PRIOR.precision + X.T @ X / NOISE
     mean = np.linalg.solve(precision, X.T @ Y / NOISE)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import (
-    MOST_BY_GRADIENTS,
     NEEDS_GRADIENTS,
     Aim,
     Auto,
@@ -27,7 +23,7 @@ from mgvbp.auto import (
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Ending, Outcome
-from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning, warn_user
 from mgvbp.estimators import Estimator
 from mgvbp.families import Family, Structured
 from mgvbp.families.gaussian import Gaussian
@@ -37,18 +33,10 @@ from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import Needs, Problem
-from mgvbp.run.checkpoint import Recorder
+from mgvbp.run.advice import GROWS, UNBOUNDED, better_way, distance, grows, more, too_many
 from mgvbp.run.density import Density
-from mgvbp.run.evaluation import Here, evaluator
-from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Patience, Run, Standing, run
-from mgvbp.run.progress import progress_bar
-
-UNBOUNDED = 1e10
-"""A lower bound of more nats than this is taken for unbounded: a billion observations, each known to four digits,
-would give no more."""
-FARTHEST = 1e12
-"""A run without a lower bound has run away if its mean is this many initial standard deviations from the start."""
-GROWS = "the density grows without bound: is it the negative log-likelihood, or is a prior missing?"
+from mgvbp.run.execution import Execution
+from mgvbp.run.loop import Limits, Patience, Run, Standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,77 +63,6 @@ class Settings:
         """The options with which a run of any method starts."""
         names = ("family", "initial_mean", "initial_variance", "rng")
         return {name: getattr(self, name) for name in names}
-
-
-@dataclass(frozen=True)
-class Execution:
-    """The arguments of `fit` that say who evaluates the draws, what is shown and what is recorded."""
-
-    n_jobs: int | None
-    timeout: float | None
-    progress: bool
-    callback: Callback | None
-    recorder: Recorder | None
-    check: bool = False
-    """Whether to compare the model with that of the recorder's file first."""
-
-    def __post_init__(self) -> None:
-        if self.callback is not None and not callable(self.callback):
-            raise InvalidTypeError(f"callback must be a function of an Iteration; got {self.callback!r}")
-
-    def run(
-        self,
-        problem: Problem,
-        optimizer: AskTell,
-        needs: Needs,
-        judge: Judge,
-        limits: Limits,
-        remark: Callable[[], str] = lambda: "",
-    ) -> tuple[Run, Failures]:
-        """Run the loop; returns how it ended and which evaluations failed."""
-        recorder = self.recorder
-        total = None if limits.iterations == math.inf else int(limits.iterations)
-        before = _workers_lost(problem)
-        failures = recorder.failures if recorder else Failures()
-        if recorder and self.check:
-            recorder.recognise(partial(Here(problem, needs), 1))
-        with self._hint(), ExitStack() as stack:
-            report = stack.enter_context(progress_bar(self.progress, total, remark))
-            start, keep = recorder.start if recorder else None, None
-            valued = start is not None and start.finite > 0
-            evaluate = stack.enter_context(
-                evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
-            )
-            if recorder:
-                recorder.write(
-                    first=True
-                )  # a bad path shows at once, and there is always a file to resume from
-                stack.callback(recorder.write)
-                evaluate = partial(recorder.evaluated, evaluate)
-                keep = recorder.keep
-            outcome = run(optimizer, evaluate, judge, limits, self.callback, report, start, keep)
-            failures.workers_lost += _workers_lost(problem) - before
-        return outcome, failures
-
-    @contextmanager
-    def _hint(self) -> Iterator[None]:
-        """Add a note on how to resume to an interrupt that comes before there is a result."""
-        try:
-            yield
-        except KeyboardInterrupt as interrupt:
-            if self.recorder is not None and self.recorder.resumption:
-                interrupt.add_note(f"there is no posterior yet: {self.recorder.resumption}")
-            raise
-
-    def resumption(self, outcome: Run) -> str:
-        """A sentence on how to resume after control-C; empty without a checkpoint."""
-        interrupted = outcome.ending.outcome is Outcome.INTERRUPTED
-        return self.recorder.resumption if self.recorder is not None and interrupted else ""
-
-
-def _workers_lost(problem: Problem) -> int:
-    """How many workers a `mgvbp.ShardedLikelihood` has lost so far."""
-    return int(getattr(problem.log_likelihood, "workers_lost", 0))
 
 
 def conduct(problem: Problem, settings: Settings, execution: Execution) -> Posterior:
@@ -175,23 +92,9 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
     if not isinstance(settings.starts, int) or settings.starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
-        warn_user(_too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning)
+        warn_user(too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning)
         method = "mgvbp"
     return _named(problem, resolve_method(method), settings, execution)
-
-
-def _too_many(family: Family, *, gradient: bool) -> str:
-    """Why auto cannot be used, and what to try."""
-    if gradient:
-        return (
-            f"auto is for at most {MOST_BY_GRADIENTS:,} parameters, and there are {family.dim:,}: running mgvbp, which "
-            "has no certificate; consider family=mgvbp.LowRank(), mgvbp.SparsePrecision(pattern) or family='diagonal'"
-        )
-    return (
-        f"the {family.name} family has {family.num_monomials:,} coefficients at d = {family.dim}, too many for "
-        "auto: running mgvbp, which has no certificate; consider a gradient (grad=), family='diagonal' or "
-        "BlockDiagonal, which need fewer draws"
-    )
 
 
 def _named(problem: Problem, method: Method, settings: Settings, execution: Execution) -> Posterior:
@@ -217,7 +120,7 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
         outcome = outcome._replace(ending=ending, converged=False)
         kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
         warn_user(f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}", ConvergenceWarning)
-    elif _grows(outcome, start):
+    elif grows(outcome, start):
         warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif resumption := execution.resumption(outcome):
         warn_user(f"not converged, {outcome.ending.sentence}: {resumption}", ConvergenceWarning)
@@ -319,14 +222,14 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     found, sentence = search.best, outcome.ending.sentence
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)
-    if _grows(outcome, start) or (not outcome.converged and climbed > UNBOUNDED):
+    if grows(outcome, start) or (not outcome.converged and climbed > UNBOUNDED):
         warn_user(f"not converged, {sentence}: {GROWS}{better_way(problem)}", ConvergenceWarning)
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         refuted = outcome.ending.outcome in REFUTED
         tol = method.tolerance(problem.dim)
-        distance = "" if refuted else _distance(found.gap, tol) + _more(outcome.ending.outcome, search, tol)
-        remarks = [text for text in (distance, advice) if text]
+        far = "" if refuted else distance(found.gap, tol) + more(outcome.ending.outcome, search, tol)
+        remarks = [text for text in (far, advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}{better_way(problem)}"
         warn_user(message, ConvergenceWarning)
     several = isinstance(found.q, GaussianMixture)
@@ -346,46 +249,6 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
         archive=starts.best.archive,
     )
-
-
-def better_way(problem: Problem) -> str:
-    """What to try where the function is a method of another package's model, whose constraints it does not know."""
-    package = type(getattr(problem.log_likelihood, "__self__", None)).__module__.partition(".")[0]
-    if package not in ("statsmodels", "arch"):
-        return ""
-    return (
-        f"; the function is that of a model of {package}: fit mgvbp.from_{package}(model), which knows its constraints "
-        "and where to start"
-    )
-
-
-def _grows(outcome: Run, start: Gaussian) -> bool:
-    """Whether the lower bound grew without bound, or the mean ran away before there was a lower bound."""
-    if outcome.converged or outcome.lower_bound > -math.inf:
-        return not outcome.converged and outcome.lower_bound > UNBOUNDED
-    return bool((np.abs(outcome.best.mean - start.mean) > FARTHEST * start.std).any())
-
-
-def _distance(gap: float | None, tol: float) -> str:
-    """A sentence on how far the optimum may be, and why the run is not converged if it is near."""
-    if gap is None:
-        return ""
-    if gap == math.inf:
-        return "nothing is known yet about how far the lower bound is below its maximum"
-    unconfirmed = f", within tol = {tol:g}, but fresh draws have not confirmed that" if gap < tol else ""
-    return f"the lower bound may be {gap:.2g} nats below its maximum{unconfirmed}"
-
-
-def _more(outcome: Outcome, search: Search | MixtureSearch, tol: float) -> str:
-    """How many more evaluations a search may take that has come to its limit; empty if that cannot be said.
-
-    The noise falls with the number of effective draws, so that a gap of k tolerances takes k times as many of them.
-    """
-    surface, gap = getattr(search.best, "surface", None), search.best.gap
-    if outcome is not Outcome.MAX_EVALUATIONS or surface is None or gap is None or not tol < gap < math.inf:
-        return ""
-    more = math.ceil(surface.size * (gap / tol - 1.0))
-    return f", and it may take about {max(more, 1):,} more evaluations to be within tol = {tol:g}"
 
 
 def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:

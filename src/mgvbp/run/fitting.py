@@ -36,7 +36,8 @@ from mgvbp.problem.gradient_check import check_gradient
 from mgvbp.problem.parameters import real
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
 from mgvbp.run.checkpoint import Recorder, read_checkpoint
-from mgvbp.run.conduct import Execution, Settings, conduct
+from mgvbp.run.conduct import Settings, conduct
+from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
 
 
