@@ -197,6 +197,17 @@ def test_a_tail_that_all_parameters_share_is_met_by_scaling_draws():
         assert along_lines(q, exact, q.log_density, 50, np.random.default_rng(1)).spread < 1.2
 
 
+def test_tails_in_directions_that_mix_the_parameters_are_not_trusted():
+    """Independent t variables with four degrees of freedom, turned: no line of a parameter shows them."""
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 40)))[0]
+
+    def turned(theta):
+        return -2.5 * np.log1p(np.square(theta @ turn) / 4.0).sum(axis=1)
+
+    best = Student(4.0, 40).best
+    assert posterior_of(best, turned).diagnose(600).verdict != "trust"
+
+
 def test_a_profile_has_the_moments_of_the_closed_form():
     """From slopes of draws and of 40 moved points, and from 40 differences: log-gamma, and a narrower Gaussian."""
     rng = np.random.default_rng(4)

@@ -27,6 +27,8 @@ from mgvbp.posterior.diagnostics.verdict import CLOSE, correctable, limit
 from mgvbp.posterior.diagnostics.weights import LogDensity, apart, beyond, evaluated, pareto_smoothed
 from mgvbp.surfaces.archive import Archive
 
+STEEPEST = 0.8
+"""Largest shape of the tail of all draws together: those further out, and those of the fit, bound their weights."""
 VAGUE = 1.0
 """Error, in nats, from which on a distance is not known."""
 
@@ -67,8 +69,9 @@ def from_weights(
         if smoothed.khat <= HOPELESS:
             log_evidence = float(logsumexp(pool.log_weights) - logsumexp(pool.log_q - pool.log_mixture))
             noise = 0.0 if archive is None else archive.noise  # of the values, whose exponentials it raises
-            shares = softmax(pool.log_weights)
-            error = math.hypot(np.linalg.norm(shares - pool.weights_of_q), shares.max())
+            shape = min(smoothed.khat + smoothed.khat_se, STEEPEST)
+            spread = np.linalg.norm(softmax(pool.log_weights) - pool.weights_of_q)
+            error = math.hypot(spread, beyond(pool.log_weights, shape))
             return _with_evidence(plain, log_evidence - 0.5 * noise**2, error)
     most = limit(num_draws) if many else HOPELESS
     return unknown(

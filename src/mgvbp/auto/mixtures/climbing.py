@@ -36,8 +36,10 @@ MOST_GRADIENTS = 2000
 SHORTEST = 5
 """Steps that there must be evaluations for, or else a climb is not begun."""
 OVERFITTED = 0.25
-"""A climb whose bound on its points is too high by this share of the distance has too few: the next one takes twice
-as many."""
+"""A climb whose bound on its points is too high by this share of the distance has too few of them: the next one takes
+twice as many ..."""
+MORE_POINTS = 4
+"""... and one that brought nothing goes on with so many times as many, before Gaussians are split."""
 
 
 class Climbing(Rounds):
@@ -97,7 +99,7 @@ class Climbing(Rounds):
         return self._measuring(replace(state, z=None), mixture, MEASURING)
 
     def _next(self, state: MixtureState) -> MixtureState:
-        """Measure the Gaussian, or climb with twice as many Gaussians as before."""
+        """Measure the Gaussian, or climb with twice as many Gaussians as before, or on more points."""
         assert state.anchor is not None
         if not state.tried:
             return self._measuring(state, state.anchor, min(MEASURING, int(state.room)))
@@ -108,7 +110,9 @@ class Climbing(Rounds):
         count, start = _fewest_points(d), state.anchor
         if here is not None:
             size = min(2 * here.mixture.components, self._most_components)
-            count, start = len(here.z) * (2 if self._overfitted(state, here) else 1), halved(here, size)
+            count, start = len(here.z) * (2 if self._overfitted(state, 2.0) else 1), halved(here, size)
+            if self._misled_by_points(state):
+                count, start = MORE_POINTS * len(here.z), here.mixture
         return _asking(replace(state, z=paired(rng, count, d), here=None), start)
 
     def _refuted(self, state: MixtureState) -> bool:
@@ -116,21 +120,36 @@ class Climbing(Rounds):
         return False
 
     def _still_rising(self, state: MixtureState) -> float:
-        """Nats that the last doubling gained.
+        """Nats that the result has gained over mixtures of fewer Gaussians.
 
-        Another would gain about half of that, the next a quarter, and so on: as much is still missing, and draws of the
-        mixture need not have met it, as in the neck of a funnel. So it counts as an error of the evidence.
+        Twice as many would gain about half of that, the next doubling a quarter, and so on: as much is still missing,
+        and draws of the mixture need not have met it, as in the neck of a funnel. So it counts as an error of the
+        evidence.
         """
-        bounds = [tried.distance.lower_bound for tried in state.tried]
-        return max(bounds[-1] - bounds[-2], 0.0) if len(bounds) > 2 else 0.0
+        assert state.question is not None
+        count = state.question.mixture.components
+        fewer = [t.distance.lower_bound for t in state.tried[1:] if t.mixture.components < count]
+        as_many = [t.distance.lower_bound for t in state.tried if t.mixture.components >= count]
+        return max(max(as_many) - max(fewer), 0.0) if fewer and as_many else 0.0
 
-    def _overfitted(self, state: MixtureState, here: Position) -> bool:
-        """Whether the last climb has fitted its points rather than the density."""
-        last = state.tried[-1]
-        if last.mixture is not here.mixture:
+    def _overfitted(self, state: MixtureState, errors: float) -> bool:
+        """Whether the last climb has fitted its points rather than the density, by so many standard errors."""
+        here, last = state.here, state.tried[-1]
+        if here is None or last.mixture is not here.mixture:
             return False
-        excess = here.bound - last.distance.lower_bound - 2.0 * last.distance.lower_bound_se
+        excess = here.bound - last.distance.lower_bound - errors * last.distance.lower_bound_se
         return excess > OVERFITTED * max(last.distance.kl, self.aim.kl_tol)
+
+    def _stuck(self, state: MixtureState) -> bool:
+        """Whether the last climb has brought nothing worth mentioning."""
+        assert state.best is not None
+        bounds = [tried.distance.lower_bound for tried in state.tried]
+        least = 0.1 * max(state.best.distance.kl, self.aim.kl_tol)
+        return len(bounds) > 2 and bounds[-1] < bounds[-2] + least
+
+    def _misled_by_points(self, state: MixtureState) -> bool:
+        """Whether the last climb has brought nothing because it had too few points."""
+        return self._stuck(state) and self._overfitted(state, 1.0)
 
     def _measuring(self, state: MixtureState, mixture: GaussianMixture, count: int) -> MixtureState:
         rng = np.random.default_rng((*state.key, len(state.tried), 1, STREAM))
@@ -143,15 +162,15 @@ class Climbing(Rounds):
         best, first = state.best, len(state.tried) == 1
         if first and self.suffices(best) and state.starts.ending is not None:
             return state.starts.ending
-        components = 1 if state.here is None else 2 * state.here.mixture.components
-        count = _fewest_points(best.mixture.dim) if state.here is None else len(state.here.z)
+        again = self._misled_by_points(state)
+        step = _fewest_points(best.mixture.dim)
+        if state.here is not None:
+            step = (MORE_POINTS if again else 2) * state.here.mixture.components * len(state.here.z)
         full = state.here is not None and state.here.mixture.components >= self._most_components
-        short = state.room < SHORTEST * components * count + 2 * MEASURING
+        short = state.room < SHORTEST * step + 2 * MEASURING
         near = not first and best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol
-        bounds = [tried.distance.lower_bound for tried in state.tried]
-        stuck = len(bounds) > 2 and bounds[-1] < bounds[-2] + 0.1 * max(best.distance.kl, self.aim.kl_tol)
         fixed = self.aim.components is not None
-        ends = full or short or ((near or stuck) and not fixed)
+        ends = short or (not again and (full or ((near or self._stuck(state)) and not fixed)))
         return self._judged(best.distance) if ends else None
 
     def _verified(self, state: MixtureState) -> MixtureState:
