@@ -14,8 +14,8 @@ from mgvbp.models.base import RegressionModel, blocks
 class SmoothRegression(RegressionModel):
     """A regression with a gradient.
 
-    ``mgvbp.fit(model, prior, grad=model.gradient)`` uses it. By itself `mgvbp.fit` does so only where there are too
-    many parameters for a search by values alone.
+    ``mgvbp.fit(model, prior, grad=model.gradient)`` uses it. By itself `mgvbp.fit` does so with more than 20
+    parameters.
     """
 
     def gradient(self, theta: ArrayLike) -> Array:

@@ -41,6 +41,11 @@ from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
 
 
+VALUES_UP_TO = 20
+"""Parameters up to which a ready model is fitted by its values although it has a gradient: with more, values take many
+times as long."""
+
+
 def fit(
     log_likelihood: LogLikelihood,
     prior: Prior | None = None,
@@ -235,7 +240,8 @@ def fit(
         aim=aim,
     )
     derived = getattr(log_likelihood, "gradient", None)
-    if isinstance(method, Auto) and callable(derived) and not affordable(settings.family, problem):
+    many = problem.dim > VALUES_UP_TO or not affordable(settings.family, problem)
+    if isinstance(method, Auto) and callable(derived) and many:
         problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     recorder = None
     if checkpoint is not None:
