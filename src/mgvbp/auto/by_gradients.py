@@ -283,13 +283,15 @@ class ByGradients(Elsewhere):
         count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
         shares = [self._look(part, surface) for part in archive.parted(count)]
         looks = self._look(archive, surface), shares, self._look(fresh, surface)
-        noise, shown, needed = hidden(q, *looks, surface.size, self.tol)
-        if needed > fresh.view(q).size:
-            return replace(refined(state, surface.size), want=math.ceil(needed))
+        size = fresh.view(q).size
+        noise, shown, needed = hidden(q, *looks, (surface.size, size), self.tol)
+        if needed > size:
+            more = math.ceil(constants.MORE_FRESH * needed)
+            return replace(refined(state, surface.size), want=more)
         stretch = 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF)
         state = replace(state, stretch=max(state.stretch, stretch))
         if state.stretch * surface.noise > self.tol:
-            return refined(replace(state, verified=False), constants.MORE_FRESH * surface.size)
+            return refined(replace(state, verified=False), constants.MORE * surface.size)
         return refined(replace(state, cleared=len(archive.values)), surface.size)
 
     def _compared(self, state: SearchState, surface: Surface) -> SearchState:
