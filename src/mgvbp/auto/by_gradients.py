@@ -246,13 +246,13 @@ class ByGradients(Elsewhere):
         if surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
             if state.cleared < len(state.archive.values):
                 return self._slowed(state, surface)
+        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
+            return self._compared(state, surface)
         if not state.lookouts:
-            if (axis := self._contradicted(state, surface)) is not None:
+            if surface.slopes and (axis := self._contradicted(state, surface)) is not None:
                 where = f"most along {self._name(axis)}"
                 return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
-        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
-            return self._compared(state, surface)
         if (lead := self._lead(state, surface)) is not None:
             return self._followed_lead(state, lead)
         if state.climbed < LATE and scattered(state, surface):

@@ -218,9 +218,9 @@ CONTRADICTORY = 4
 """Chords that must not come right in the end for a gradient to be wrong: on one, it may just be wild."""
 MATTERING = 0.1
 """Chords go between draws with at least this share of the mean weight."""
-HARMLESS_JUMP = 1.4
-"""Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a
-quarter of the tolerance at most."""
+HARMLESS_JUMP, HARMLESS_SHARE = 1.4, 0.01
+"""Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a quarter of
+the tolerance at most. To that comes a share of what they differ by on the whole chord, as on a wall of a thousand nats."""
 MOST_COMPARED = 2e8
 """Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0
