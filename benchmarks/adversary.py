@@ -1,6 +1,7 @@
 """Targets made to deceive (tests/adversary): the claims of `auto` that are false.
 
-Run:  python benchmarks/adversary.py [--seeds 3] [--kind K ...] [--mode M ...] [--jobs 2] [--shard 1/2] [--out FILE] [names ...]
+Run:  python benchmarks/adversary.py [--seeds 3] [--kind K ...] [--mode M ...] [--jobs 2] [--shard 1/2] [--out FILE]
+      [names ...]
 
 A FILE has one line of JSON for each run. Runs that it has are not made again, so that a benchmark that was stopped goes
 on, and shards of it may run at the same time.

@@ -243,9 +243,9 @@ class ByGradients(Elsewhere):
         return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        if surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
-            if state.cleared < len(state.archive.values):
-                return self._slowed(state, surface)
+        far = surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+        if far and state.cleared < len(state.archive.values):
+            return self._slowed(state, surface)
         if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
             return self._compared(state, surface)
         if not state.lookouts:

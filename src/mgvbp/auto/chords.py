@@ -7,8 +7,8 @@ to a draw b, with t from 0 to 1 and :math:`f'` the derivative by t, the differen
 
 is known without any evaluation. Where it is large, the middle of the chord is evaluated, then that of the part that
 differs most, and so on. For a smooth function a halving leaves a quarter of the difference of a part, which
-extrapolation removes. Where a gradient is wrong, or the values jump, it stays. A jump of J nats has a variance of at most
-J²/4 under any q, and the bound is off by at most half of that, so that small differences do no harm.
+extrapolation removes. Where a gradient is wrong, or the values jump, it stays. A jump of J nats has a variance of at
+most J²/4 under any q, and the bound is off by at most half of that, so that small differences do no harm.
 """
 
 from __future__ import annotations

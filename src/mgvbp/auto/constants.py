@@ -220,7 +220,7 @@ MATTERING = 0.1
 """Chords go between draws with at least this share of the mean weight."""
 HARMLESS_JUMP, HARMLESS_SHARE = 1.4, 0.01
 """Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a quarter of
-the tolerance at most. To that comes a share of what they differ by on the whole chord, as on a wall of a thousand nats."""
+the tolerance at most. To that comes a share of what they differ by on the whole chord: it may have a steep wall."""
 MOST_COMPARED = 2e8
 """Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0

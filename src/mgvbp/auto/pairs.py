@@ -222,7 +222,9 @@ class ByPairs(ABC, Generic[S]):
         if state.again is not None:
             off = abs(float(f[0]) - state.again[1])
             if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.again[1]):
-                return self._refused(state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off))
+                return self._refused(
+                    state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off)
+                )
             state, f, slopes = replace(state, again=None), f[1:], slopes[1:]
         chords = chords.tell(f, slopes)
         if not chords.ended:

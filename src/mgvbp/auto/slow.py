@@ -34,7 +34,7 @@ class Hidden(NamedTuple):
     shown: float
     """How far below its maximum the bound is along them according to fresh draws, less the noise of these."""
     needed: float
-    """Effective fresh draws whose noise costs a small share of the tolerance, or a share of all draws if that is less."""
+    """Effective fresh draws whose noise costs a share of the tolerance, or a share of all draws if that is less."""
 
 
 def hidden(
