@@ -1,4 +1,4 @@
-"""Values against gradients: jumps, which gradients do not show, wrong gradients, and smooth targets that are neither."""
+"""Values against gradients: jumps, which gradients do not show, wrong gradients, and smooth targets."""
 
 import numpy as np
 import pytest
