@@ -312,7 +312,7 @@ class ByGradients(Elsewhere):
     def _chords(self, state: SearchState, surface: Surface) -> Chords:
         """Chords between draws that matter to q."""
         archive, weights = state.archive, state.archive.view(surface.q).weights
-        rows = weights > constants.MATTERING / max(np.count_nonzero(weights), 1)
+        rows = weights > constants.MATTERING / max(int(np.count_nonzero(weights)), 1)
         given = archive.theta[rows], archive.values[rows], archive.gradients[rows]
         return Chords.among(*given, self.tol, self._generator(state), archive.noise)
 
