@@ -1,6 +1,7 @@
 """Targets made to deceive (tests/adversary): the claims of `auto` that are false.
 
-Run:  python benchmarks/adversary.py [--seeds 3] [--kind K ...] [--jobs 2] [--shard 1/2] [--out FILE] [names ...]
+Run:  python benchmarks/adversary.py [--seeds 3] [--kind K ...] [--mode M ...] [--jobs 2] [--shard 1/2] [--out FILE]
+      [names ...]
 
 A FILE has one line of JSON for each run. Runs that it has are not made again, so that a benchmark that was stopped goes
 on, and shards of it may run at the same time.
@@ -182,6 +183,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="targets; all by default")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--kind", nargs="+", choices=sorted({target.kind for target in TARGETS.values()}))
+    parser.add_argument("--mode", nargs="+", choices=sorted({m for t in TARGETS.values() for m in t.modes}))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=int, default=LIMIT, help="seconds of the processor for a run")
     parser.add_argument("--shard", default="1/1", help="K/N: the K-th of N parts of the runs")
@@ -195,6 +197,7 @@ def main() -> None:
         for target in chosen
         if arguments.kind is None or target.kind in arguments.kind
         for mode in target.modes
+        if arguments.mode is None or mode in arguments.mode
         for seed in range(arguments.seeds)
     ]
     known = {(row.target, row.mode, row.seed): row for row in stored(arguments.out)}

@@ -123,12 +123,20 @@ def test_heavy_tails_are_proper():
     )
 
 
-def test_values_that_depend_on_other_rows_are_refuted():
+@pytest.mark.parametrize(
+    "change",
+    [lambda v: v - 0.8 * v.mean(), lambda v: v - v.max(), lambda v: v - v.min(), lambda v: v - v[:1]],
+    ids=["mean", "max", "min", "first"],
+)
+def test_values_that_depend_on_other_rows_are_refuted(change):
     def f(theta):
-        values = quadratic(theta)
-        return values - 0.8 * values.mean()
+        return change(quadratic(theta))
 
     refuted(f, "in the company of other draws", dim=2)
+    family = mgvbp.SparsePrecision.banded(3, 1)
+    posterior = fitted(f, dim=3, grad=lambda t: -t, family=family)
+    assert not posterior.converged
+    assert "in the company of other draws" in posterior.stop_reason
 
 
 def test_wrong_gradients_are_refuted():

@@ -305,6 +305,12 @@ def test_functions_that_jax_cannot_use():
         (lambda theta: -theta @ theta if theta[0] > 0 else 0.0, False, r"use jax\.numpy\.where"),
         (lambda theta: -float(theta @ theta), False, r"use jax\.numpy\.where"),
         (lambda theta: theta[theta > 0].sum() + jnp.sum(theta), False, r"use jax\.numpy\.where"),
+        (
+            lambda theta: -jnp.square(theta).sum(axis=1) + jnp.square(theta).min(),
+            True,
+            "its own row of the draws",
+        ),
+        (lambda theta: -jnp.square(theta - theta.mean(axis=0)).sum(axis=1), True, "its own row of the draws"),
     ]
     for function, vectorized, message in cases:
         with pytest.raises(EvaluationError, match=message) as raised:

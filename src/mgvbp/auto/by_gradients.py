@@ -243,16 +243,16 @@ class ByGradients(Elsewhere):
         return least if rest < self.many * constants.FAR_FROM_GAUSSIAN else max(60, 6 * (self.dim + 1))
 
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
-        if surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
-            if state.cleared < len(state.archive.values):
-                return self._slowed(state, surface)
+        far = surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
+        if far and state.cleared < len(state.archive.values):
+            return self._slowed(state, surface)
+        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
+            return self._compared(state, surface)
         if not state.lookouts:
-            if (axis := self._contradicted(state, surface)) is not None:
+            if surface.slopes and (axis := self._contradicted(state, surface)) is not None:
                 where = f"most along {self._name(axis)}"
                 return refuted(state, "gradients", Outcome.DISAGREE, where=where)
             return self._looking(state)
-        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
-            return self._compared(state, surface)
         if (lead := self._lead(state, surface)) is not None:
             return self._followed_lead(state, lead)
         if state.climbed < LATE and scattered(state, surface):
@@ -283,13 +283,15 @@ class ByGradients(Elsewhere):
         count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
         shares = [self._look(part, surface) for part in archive.parted(count)]
         looks = self._look(archive, surface), shares, self._look(fresh, surface)
-        noise, shown, needed = hidden(q, *looks, surface.size, self.tol)
-        if needed > fresh.view(q).size:
-            return replace(refined(state, surface.size), want=math.ceil(needed))
+        size = fresh.view(q).size
+        noise, shown, needed = hidden(q, *looks, (surface.size, size), self.tol)
+        if needed > size:
+            more = math.ceil(constants.MORE_FRESH * needed)
+            return replace(refined(state, surface.size), want=more)
         stretch = 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF)
         state = replace(state, stretch=max(state.stretch, stretch))
         if state.stretch * surface.noise > self.tol:
-            return refined(replace(state, verified=False), constants.MORE_FRESH * surface.size)
+            return refined(replace(state, verified=False), constants.MORE * surface.size)
         return refined(replace(state, cleared=len(archive.values)), surface.size)
 
     def _compared(self, state: SearchState, surface: Surface) -> SearchState:
@@ -310,7 +312,7 @@ class ByGradients(Elsewhere):
     def _chords(self, state: SearchState, surface: Surface) -> Chords:
         """Chords between draws that matter to q."""
         archive, weights = state.archive, state.archive.view(surface.q).weights
-        rows = weights > constants.MATTERING / max(np.count_nonzero(weights), 1)
+        rows = weights > constants.MATTERING / max(int(np.count_nonzero(weights)), 1)
         given = archive.theta[rows], archive.values[rows], archive.gradients[rows]
         return Chords.among(*given, self.tol, self._generator(state), archive.noise)
 

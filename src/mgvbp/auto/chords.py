@@ -7,8 +7,8 @@ to a draw b, with t from 0 to 1 and :math:`f'` the derivative by t, the differen
 
 is known without any evaluation. Where it is large, the middle of the chord is evaluated, then that of the part that
 differs most, and so on. For a smooth function a halving leaves a quarter of the difference of a part, which
-extrapolation removes. Where a gradient is wrong, or the values jump, it stays. A jump of J nats has a variance of at most
-J²/4 under any q, and the bound is off by at most half of that, so that small differences do no harm.
+extrapolation removes. Where a gradient is wrong, or the values jump, it stays. A jump of J nats has a variance of at
+most J²/4 under any q, and the bound is off by at most half of that, so that small differences do no harm.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Chords:
     """Its derivatives by t there, (k, n)."""
     smooth: Array
     """What halvings say that the trapezoidal rule misses of a smooth function, on each part, (k, n − 1)."""
-    allowed: float
-    """Nats by which values and gradients may differ on a chord."""
+    allowed: Array
+    """Nats by which values and gradients may differ on each chord, (k,)."""
 
     @classmethod
     def among(
@@ -59,11 +59,12 @@ class Chords:
         step = theta[ends[:, 1]] - theta[ends[:, 0]]
         slopes = np.einsum("ked,kd->ke", gradients[ends], step)
         rounded = constants.ROUNDING * float(np.abs(values).max(initial=0.0))
-        allowed = constants.HARMLESS_JUMP * math.sqrt(tol) + constants.OUTLYING * noise + rounded
+        least = constants.HARMLESS_JUMP * math.sqrt(tol) + constants.OUTLYING * noise + rounded
         t, smooth = np.tile([0.0, 1.0], (half, 1)), np.zeros((half, 1))
+        off = np.abs(_trapezoidal(t, values[ends], slopes)[:, 0])
+        allowed = least + constants.HARMLESS_SHARE * off
         found = cls(theta[ends[:, 0]], step, t, values[ends], slopes, smooth, allowed)
-        most = np.argsort(-np.abs(found.difference))[: constants.CHORDS]
-        return found._kept(most)._open()
+        return found._kept(np.argsort(-off)[: constants.CHORDS])._open()
 
     @property
     def parts(self) -> Array:
@@ -86,8 +87,8 @@ class Chords:
         if not self.ended:
             return 0.0
         short = np.diff(self.t, axis=1) < constants.JUMP_WITHIN
-        largest = float(np.abs(self.parts[short]).max(initial=0.0))
-        return largest if largest > self.allowed else 0.0
+        parts = np.where(short, np.abs(self.parts), 0.0)
+        return float(parts[parts > self.allowed[:, None]].max(initial=0.0))
 
     @property
     def error(self) -> float:
@@ -133,7 +134,7 @@ class Chords:
         return self._kept(np.flatnonzero(np.abs(self.difference) > self.allowed))
 
     def _kept(self, rows: NDArray[np.intp]) -> Chords:
-        names = ("start", "step", "t", "values", "slopes", "smooth")
+        names = ("start", "step", "t", "values", "slopes", "smooth", "allowed")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 

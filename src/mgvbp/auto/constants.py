@@ -110,16 +110,21 @@ DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 effective draws is left."""
 MOST_LOOKED = 40_000
 """Draws, summed over the surfaces, that this may be fitted to."""
-SLOW, MOST_SLOW, FRESH_NOISE = 0.5, 64.0, 0.25
+SLOW, MOST_SLOW = 0.5, 64.0
 """A direction is slow if a leap takes less than this share of the way along it; the largest factor by which that
-stretches the gap; and the share of the tolerance that the noise of fresh draws along such directions may cost."""
+stretches the gap."""
+FRESH_NOISE, FRESH_SHARE = 0.4, 0.12
+"""The share of the tolerance that the noise of fresh draws along slow directions may cost, and the share of all draws
+that they need not exceed."""
 SLOWER = 2.0
-"""Factor on what slow directions hide: what is found of them with noise is less slow than they are."""
+"""Factor on what fresh draws show along slow directions: what is found of these with noise is less slow than they
+are."""
 MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
 """Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
 show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""
-MORE_FRESH = 1.5
-"""Factor on the draws where fresh ones show that the bound still rises along a slow direction."""
+MORE, MORE_FRESH = 1.5, 2.5
+"""Factor on all draws where fresh ones show that the bound still rises along a slow direction, and on the fresh draws
+that are needed: they are a smaller share of all once they are among them, and q may move."""
 MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
@@ -213,9 +218,9 @@ CONTRADICTORY = 4
 """Chords that must not come right in the end for a gradient to be wrong: on one, it may just be wild."""
 MATTERING = 0.1
 """Chords go between draws with at least this share of the mean weight."""
-HARMLESS_JUMP = 1.4
-"""Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a
-quarter of the tolerance at most."""
+HARMLESS_JUMP, HARMLESS_SHARE = 1.4, 0.01
+"""Nats, in units of the root of the tolerance, by which values and gradients may differ: such a jump costs a quarter of
+the tolerance at most. To that comes a share of what they differ by on the whole chord: it may have a steep wall."""
 MOST_COMPARED = 2e8
 """Multiplications beyond which values and gradients are compared on the axes of the frame only."""
 JUMP = 3.0

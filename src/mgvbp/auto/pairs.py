@@ -103,7 +103,7 @@ class PairsState:
     checks: tuple[Check, ...] = ()
     chords: Chords | None = None
     """Chords on which the values of a verified result are compared with the gradients; None before that."""
-    again: tuple[Array, float] | None = None
+    repeated: tuple[Array, float] | None = None
     """A draw (1, d) that is evaluated again, with the value that it had beside other draws."""
     ending: Ending | None = None
     lower_bound: float = -math.inf
@@ -174,7 +174,7 @@ class ByPairs(ABC, Generic[S]):
         """The draws to evaluate next, in pairs, (2m, d), or the middles of chords."""
         if state.chords is not None:
             middles = state.chords.ask()
-            return middles if state.again is None else np.concatenate([state.again[0], middles])
+            return middles if state.repeated is None else np.concatenate([state.repeated[0], middles])
         q = state.candidate
         half = self._rng(state).standard_normal((state.pairs, self.dim))
         delta = self.family.from_frame(q.factor, half)
@@ -184,7 +184,7 @@ class ByPairs(ABC, Generic[S]):
         """How many draws `ask` returns."""
         if state.chords is None:
             return 2 * state.pairs
-        return len(state.chords.t) + (state.again is not None)
+        return len(state.chords.t) + (state.repeated is not None)
 
     def tell(self, state: S, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[S, Info]:
         """Take the values and gradients at the draws ``theta`` of `ask`; decide what to draw next, or to stop."""
@@ -200,8 +200,8 @@ class ByPairs(ABC, Generic[S]):
             if decided.converged:  # by gradients: the values have not been asked yet
                 chords = Chords.among(theta, f, slopes, self.tol, self._rng(state))
                 typical = int(np.argsort(f)[len(f) // 2])
-                again = theta[[typical]], float(f[typical])
-                decided = replace(decided, ending=None, phase=Phase.CHORD, chords=chords, again=again)
+                repeated = theta[[typical]], float(f[typical])
+                decided = replace(decided, ending=None, phase=Phase.CHORD, chords=chords, repeated=repeated)
         if decided.ending is None and decided.n_evaluations + self._asked(decided) > decided.max_evaluations:
             limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=decided.max_evaluations)
             decided = replace(decided, ending=limit)
@@ -219,11 +219,13 @@ class ByPairs(ABC, Generic[S]):
 
     def _compared(self, state: S, chords: Chords, f: Array, slopes: Array) -> S:
         """Compare values with gradients, and with the value that a draw had before; certify the result or refuse it."""
-        if state.again is not None:
-            off = abs(float(f[0]) - state.again[1])
-            if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.again[1]):
-                return self._refused(state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off))
-            state, f, slopes = replace(state, again=None), f[1:], slopes[1:]
+        if state.repeated is not None:
+            off = abs(float(f[0]) - state.repeated[1])
+            if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.repeated[1]):
+                return self._refused(
+                    state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off)
+                )
+            state, f, slopes = replace(state, repeated=None), f[1:], slopes[1:]
         chords = chords.tell(f, slopes)
         if not chords.ended:
             return replace(state, chords=chords)

@@ -32,13 +32,13 @@ class Hidden(NamedTuple):
     noise: float
     """What the noise of all draws costs more along slow directions."""
     shown: float
-    """How far below its maximum the bound is along them according to fresh draws, the noise of these included."""
+    """How far below its maximum the bound is along them according to fresh draws, less the noise of these."""
     needed: float
-    """Effective fresh draws whose noise costs a small share of the tolerance."""
+    """Effective fresh draws whose noise costs a share of the tolerance, or a share of all draws if that is less."""
 
 
 def hidden(
-    q: Gaussian, whole: Look, shares: list[Look], fresh: Look, size: float, tol: float
+    q: Gaussian, whole: Look, shares: list[Look], fresh: Look, sizes: tuple[float, float], tol: float
 ) -> Hidden:
     """What slow directions at ``q`` hide.
 
@@ -49,8 +49,8 @@ def hidden(
         They fit surfaces at a Gaussian, to all draws and to those that have not chosen q.
     shares : list of callables
         Each fits surfaces to its own share of all draws: they differ by noise.
-    size : float
-        The effective number of all draws.
+    sizes : (float, float)
+        The effective numbers of all draws, and of the fresh ones.
     tol : float
         Nats that matter.
     """
@@ -60,15 +60,13 @@ def hidden(
     if here is None or there is None or len(several) < len(shares):
         return Hidden(0.0, 0.0, 0.0)
     rates, V = _slowest(leap, here)
-    stretch = constants.SLOWER / np.clip(rates, 1.0 / constants.MOST_SLOW, 1.0)
+    stretch = 1.0 / np.clip(rates, 1.0 / constants.MOST_SLOW, 1.0)
     variances = (np.array(several) @ V.T).var(axis=0, ddof=1) / len(several)
-    shown = 0.5 * stretch * np.square(V @ there)
-    cost = 0.5 * stretch * variances * size  # what the noise of one fresh draw costs
-    return Hidden(
-        noise=0.5 * float((stretch - 1.0) @ variances),
-        shown=float(shown.sum()),
-        needed=float(cost.sum()) / (constants.FRESH_NOISE * tol),
-    )
+    doubtful = 0.5 * constants.SLOWER * stretch
+    cost = doubtful * variances * sizes[0]  # of the noise of one fresh draw
+    shown = np.maximum(doubtful * np.square(V @ there) - cost / sizes[1], 0.0)
+    needed = min(float(cost.sum()) / (constants.FRESH_NOISE * tol), constants.FRESH_SHARE * sizes[0])
+    return Hidden(0.5 * float((stretch - 1.0) @ variances), float(shown.sum()), needed)
 
 
 def _leap(q: Gaussian, look: Look) -> Callable[[Array | float], Array | None]:

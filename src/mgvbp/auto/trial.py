@@ -174,8 +174,8 @@ def repetition(archive: Archive, q: Gaussian) -> Trial:
 def _typical(archive: Archive, q: Gaussian) -> int:
     """The index of the draw whose value is the median of those of the likeliest half of the draws.
 
-    A value that depends on the highest, the lowest or the mean of its batch is another one beside the points of a trial,
-    which lie far out. The highest draw might be the highest in either company.
+    A value that depends on the highest, the lowest or the mean of its batch is another one beside the points of a
+    trial, which lie far out. The highest draw might be the highest in either company.
     """
     weights = archive.view(q).weights
     likely = np.flatnonzero(weights >= np.median(weights[weights > 0.0]))

@@ -55,7 +55,7 @@ class Outcome(Enum):
         "check the gradient, and that it belongs to the same function and prior",
     )
     JUMP = (
-        "the values jump by {nats:.2g} nats where the gradients do not show it: these cannot tell how good the result is",
+        "the values jump by {nats:.2g} nats where the gradients do not show it, so that these cannot judge the result",
         "make the function continuous, or fit it by values alone (grad=None)",
     )
     UNSETTLED = ("the tails of {where} could not be settled", f"try {ELSEWHERE}")
