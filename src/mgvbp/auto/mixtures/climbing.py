@@ -124,10 +124,12 @@ class Climbing(Rounds):
 
         Twice as many would gain about half of that, the next doubling a quarter, and so on: as much is still missing,
         and draws of the mixture need not have met it, as in the neck of a funnel. So it counts as an error of the
-        evidence.
+        evidence, unless the mixture was near enough before there were no more Gaussians.
         """
         assert state.question is not None
         count = state.question.mixture.components
+        if count < self._most_components and self._near(state):
+            return 0.0
         fewer = [t.distance.lower_bound for t in state.tried[1:] if t.mixture.components < count]
         as_many = [t.distance.lower_bound for t in state.tried if t.mixture.components >= count]
         return max(max(as_many) - max(fewer), 0.0) if fewer and as_many else 0.0
@@ -139,6 +141,11 @@ class Climbing(Rounds):
             return False
         excess = here.bound - last.distance.lower_bound - errors * last.distance.lower_bound_se
         return excess > OVERFITTED * max(last.distance.kl, self.aim.kl_tol)
+
+    def _near(self, state: MixtureState) -> bool:
+        """Whether the best mixture is near enough, as far as it was measured."""
+        assert state.best is not None
+        return state.best.distance.kl + state.best.distance.kl_se <= 0.5 * self.aim.kl_tol
 
     def _stuck(self, state: MixtureState) -> bool:
         """Whether the last climb has brought nothing worth mentioning."""
@@ -168,7 +175,7 @@ class Climbing(Rounds):
             step = (MORE_POINTS if again else 2) * state.here.mixture.components * len(state.here.z)
         full = state.here is not None and state.here.mixture.components >= self._most_components
         short = state.room < SHORTEST * step + 2 * MEASURING
-        near = not first and best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol
+        near = not first and self._near(state)
         fixed = self.aim.components is not None
         ends = short or (not again and (full or ((near or self._stuck(state)) and not fixed)))
         return self._judged(best.distance) if ends else None
