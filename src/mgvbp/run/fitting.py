@@ -40,7 +40,6 @@ from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
 
-
 VALUES_UP_TO = 20
 """Parameters up to which a ready model is fitted by its values although it has a gradient: with more, values take many
 times as long."""

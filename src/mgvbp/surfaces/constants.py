@@ -14,6 +14,9 @@ MOST_COLUMNS = 1000
 """Columns beyond which least squares take longer than the draws are worth."""
 MOST_WORK = 3e8
 """Most multiplications of a fit to gradients: they take one or two tenths of a second."""
+PRECISE = 0.05
+"""Polynomials of the next degree are not tried once the noise is this share of what is enough. At 1 the search for the
+best Gaussian of 0.5 θ − exp θ never ends: its certificate needs much less noise than surfaces with few degrees have."""
 HIGHEST_DEGREE = 6
 """Highest degree of the polynomials."""
 

@@ -117,7 +117,8 @@ def fit_surface(
 
     What a quadratic misses is modelled in several ways until the gap is known to ``tol`` nats, or better than the next
     leap needs: by ``polynomials`` of higher degree, while there are enough draws, and by a smooth random function,
-    unless the values have noise of standard deviation ``jitter``. The fit with the least noise is used.
+    unless the values have noise of standard deviation ``jitter``. The fit with the least noise is used. If ``tol`` is
+    inf, all polynomials are tried, and no random function.
     """
     q = view.q
     keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
@@ -134,7 +135,7 @@ def fit_surface(
         return None
     quadratic = fit = fitted.fit(q, basis)
     for columns in higher_degrees(basis, eps, constants.ROOM * effective) if polynomials else ():
-        if fit.noise <= _enough(fit, tol):
+        if math.isfinite(tol) and fit.noise <= constants.PRECISE * _enough(fit, tol):
             break
         fitted = fitted.extended(root[:, None] * columns)
         if fitted is None:
