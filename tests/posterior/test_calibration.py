@@ -1,7 +1,7 @@
 """Simulation-based calibration (Talts et al. 2018): parameters from the prior have uniform ranks.
 
 The rank of a true value among infinitely many draws of a Gaussian posterior is its distribution function there, so
-that no draws are needed. All tests of uniformity are at the 0.1% level, shared among their statistics.
+that no draws are needed. All tests of uniformity are at the 1% level, shared among their statistics, with a fixed seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mgvbp.sklearn.base import Scaling
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.linear import LOG_NOISE_VARIANCE, NormalErrors
 
-SIMULATIONS = 500
+SIMULATIONS = 1500
 VARIANCE = 1.0
 
 
@@ -65,7 +65,7 @@ def standardised(name):
 def test_ranks_are_uniform(name):
     z = standardised(name)
     p_values = [kstest(norm.cdf(column), "uniform").pvalue for column in z.T]
-    assert min(p_values) > 0.001 / len(p_values)
+    assert min(p_values) > 0.01 / len(p_values)
     # the test sees what it is to see: posteriors half as wide, and means half a standard deviation off
     assert all(kstest(norm.cdf(2.0 * column), "uniform").pvalue < 1e-4 for column in z.T)
     assert all(kstest(norm.cdf(column + 0.5), "uniform").pvalue < 1e-4 for column in z.T)
