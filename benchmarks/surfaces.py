@@ -30,8 +30,8 @@ from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
-from zoo import TARGETS, Target  # noqa: E402
-from zoo.base import jax_backend  # noqa: E402
+from zoo import TARGETS  # noqa: E402
+from zoo.base import Target, jax_backend  # noqa: E402
 
 NAMES = (
     "eight_schools_centred",

@@ -876,3 +876,14 @@ def test_writes_are_apart(path, monkeypatch):
 
     broken_off(path, 20, log_density, every=6.0)
     assert writes == [0, 6, 12, 18, 20]
+
+
+def test_a_ready_model_that_was_fitted_by_its_gradient_resumes_by_it(tmp_path):
+    """`fit` takes the gradient by itself with more than 20 parameters, and so does `resume`."""
+    X = np.random.default_rng(0).standard_normal((60, 22))
+    model = mgvbp.models.LogisticRegression(X, X[:, 0] > 0.0)
+    path = tmp_path / "run.npz"
+    first = mgvbp.fit(model, checkpoint=path)
+    assert first.estimator == "gradient"
+    again = mgvbp.resume(path, model)
+    np.testing.assert_array_equal(again.mean, first.mean)

@@ -326,6 +326,8 @@ def resume(
     if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
+    if known["gradient"] and grad is None:
+        grad = getattr(log_likelihood, "gradient", None)
     problem = posed(
         log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )

@@ -109,12 +109,13 @@ def _largest(log_rho: tuple[float, ...], count: int) -> tuple[Indices, Indices]:
     A multi-index is a sorted tuple of axes. The search begins at axis 0 three times, and from each it goes to the next
     axis for one of them, or to a higher degree; ``log_rho`` falls, so that no step leads to a larger ρ^α.
     """
-    first = (0, 0, 0)
-    queue, known, found = [(-3.0 * log_rho[0], first)], {first}, []
+    first: tuple[int, ...] = (0, 0, 0)
+    queue, known = [(-3.0 * log_rho[0], first)], {first}
+    found: list[tuple[int, ...]] = []
     while queue and len(found) < count:
         size, axes = heapq.heappop(queue)
         found.append(axes)
-        following = [(size - log_rho[axes[-1]], (*axes, axes[-1]))]
+        following: list[tuple[float, tuple[int, ...]]] = [(size - log_rho[axes[-1]], (*axes, axes[-1]))]
         for i, axis in enumerate(axes):
             if axis + 1 < len(log_rho) and (i + 1 == len(axes) or axis < axes[i + 1]):
                 change = log_rho[axis] - log_rho[axis + 1]

@@ -58,18 +58,21 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
     x, rho = (eps, np.full(eps.shape[1], constants.RHO)) if metric is None else _along_axes(eps, metric)
     smooth = Dense.of(x, rho) if N <= constants.DENSE_DRAWS else Terms.of(x, rho)
     noise = 1.0 / (N * weights)
+    fit: Solved | None = None
     for ratio in RATIOS:
         fit = smooth.solved(Z, h, noise, ratio)
-        if fit is None:
-            return None
         # λ times the derivative by λ of minus twice the logarithm of the restricted likelihood, times hᵀPh
-        if (N - p) * (fit.Ph @ (noise * fit.Ph)) <= (noise @ fit.diagonal_P) * (h @ fit.Ph):
+        if fit is None or (N - p) * (fit.Ph @ (noise * fit.Ph)) <= (noise @ fit.diagonal_P) * (h @ fit.Ph):
             break
+    if fit is None:
+        return None
     # leave-one-out (Dubrule 1983)
     residuals = fit.Ph / np.maximum(fit.diagonal_P, constants.EVEN_LEVERAGE * fit.diagonal_V)
     if not np.isfinite(residuals).all():
         return None
-    log_likelihood = -fit.half_log_det - 0.5 * (N - p) * math.log(max(h @ fit.Ph, np.finfo(float).tiny))
+    log_likelihood = -fit.half_log_det - 0.5 * (N - p) * math.log(
+        max(float(h @ fit.Ph), float(np.finfo(float).tiny))
+    )
     return Kriging(fit.coefficients, fit.influence, residuals, fit.Ph, float(log_likelihood))
 
 
