@@ -72,3 +72,7 @@ def test_what_seems_higher_must_be_higher_by_a_second_look():
     found = higher(surface, seen(0.5), seen(0.4), 0.01, rng(1), BEST)
     assert found is not None
     assert found.lower_bound == 0.5
+    with pytest.raises(
+        AttributeError
+    ):  # refuted by the second look, it goes on with the glance, which is a stub
+        higher(surface, seen(0.05), seen(0.4), 0.01, rng(1), BEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -330,3 +331,37 @@ except mgvbp.MissingDependencyError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "this needs the package jax: pip install 'mgvbp[jax]'"
+
+
+def test_a_ready_model_keeps_the_gradient_that_it_is_given():
+    """With more than 20 parameters it would be fitted by its own."""
+    X = np.random.default_rng(0).standard_normal((80, 22))
+    model, calls = mgvbp.models.LogisticRegression(X, X[:, 0] > 0.0), []
+
+    def given(theta):
+        calls.append(len(theta))
+        return model.gradient(theta)
+
+    assert mgvbp.fit(model, grad=given).converged
+    assert sum(calls) > 20
+    with pytest.raises(mgvbp.errors.InvalidInputError, match="gradient"):
+        mgvbp.fit(model, grad=lambda theta: -model.gradient(theta))
+
+
+def test_noise_in_the_values_is_no_jump():
+    """Of five fits four at least see it as noise, or not at all."""
+    right = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed + 100)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mgvbp.errors.MgvbpWarning)
+            posterior = mgvbp.fit(
+                lambda theta, rng=rng: (
+                    -0.5 * np.square(theta).sum(axis=1) + 0.1 * rng.standard_normal(len(theta))
+                ),
+                dim=5,
+                grad=lambda theta: -theta,
+                rng=seed,
+            )
+        right += posterior.converged
+    assert right >= 4

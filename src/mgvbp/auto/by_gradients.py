@@ -29,6 +29,7 @@ from mgvbp.auto.polish import Look, polish
 from mgvbp.auto.rules import refined
 from mgvbp.auto.slow import hidden
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.trial import repetition
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import DivergenceError
@@ -246,7 +247,8 @@ class ByGradients(Elsewhere):
         far = surface.slopes and surface.rest > self.many * constants.FAR_FROM_GAUSSIAN
         if far and state.cleared < len(state.archive.values):
             return self._slowed(state, surface)
-        if surface.slopes and (state.chords is None or contradiction(state.chords) is not None):
+        unsettled = state.chords is None or contradiction(state.chords) is not None
+        if surface.slopes and unsettled and not state.archive.noise:  # noise would look like jumps
             return self._compared(state, surface)
         if not state.lookouts:
             if surface.slopes and (axis := self._contradicted(state, surface)) is not None:
@@ -303,6 +305,9 @@ class ByGradients(Elsewhere):
             return self._halved(state, self._chords(state, surface))
         refused, count = contradiction(state.chords), Full(self.dim).num_monomials
         assert refused is not None
+        if not (state.deterministic or state.archive.noise or state.surprises):  # it may be noise
+            again = repetition(state.archive, state.q)
+            return self._asked(replace(state, chords=None, surprises=1), again)
         settled = count > constants.MOST_BY_BOTH or surface.size > constants.CERTIFYING * count
         if settled or not state.chords.jump:
             found = Check("gradients", passed=False, found=refused.sentence)

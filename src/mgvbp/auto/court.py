@@ -136,7 +136,8 @@ class Court(Rules):
             return refuted(state, PROPRIETY, Outcome.FLAT, where=self._direction(state, verdict.improper))
         if verdict.noise:
             archive = replace(state.archive, noise=verdict.noise)
-            return refined(replace(state, archive=archive, trial=None, verified=False), surface.size)
+            state = replace(state, archive=archive, trial=None, chords=None, verified=False)
+            return refined(state, surface.size)
         if verdict.suspects:
             if state.charges == constants.MOST_TRIALS:
                 return refuted(

@@ -220,7 +220,9 @@ class ByPairs(ABC, Generic[S]):
     def _compared(self, state: S, chords: Chords, f: Array, slopes: Array) -> S:
         """Compare values with gradients, and with the value that a draw had before; certify the result or refuse it."""
         if state.repeated is not None:
-            off = abs(float(f[0]) - state.repeated[1])
+            off = (
+                abs(float(f[0]) - state.repeated[1]) if np.isfinite(f[0]) else 0.0
+            )  # it failed: not compared
             if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.repeated[1]):
                 return self._refused(
                     state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off)

@@ -31,6 +31,7 @@ from mgvbp.families import Diagonal, Family, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
+from mgvbp.models.smooth import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
 from mgvbp.problem.parameters import real
@@ -239,7 +240,8 @@ def fit(
         aim=aim,
     )
     derived = getattr(log_likelihood, "gradient", None)
-    many = problem.dim > VALUES_UP_TO or not affordable(settings.family, problem)
+    ready = isinstance(log_likelihood, SmoothRegression) and problem.dim > VALUES_UP_TO
+    many = not problem.has_gradient and (ready or not affordable(settings.family, problem))
     if isinstance(method, Auto) and callable(derived) and many:
         problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     recorder = None
@@ -326,8 +328,8 @@ def resume(
     if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
-    if known["gradient"] and grad is None:
-        grad = getattr(log_likelihood, "gradient", None)
+    if known["gradient"] and grad is None and isinstance(log_likelihood, SmoothRegression):
+        grad = log_likelihood.gradient
     problem = posed(
         log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )

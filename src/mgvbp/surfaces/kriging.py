@@ -143,10 +143,8 @@ def adapted(metric: Array, eps: Array, dual: Array) -> Array:
     axes, rho = _axes(metric)
     root = axes * np.sqrt(rho)
     x = eps @ root
-    gram = x @ x.T
-    np.square(gram, out=gram)
-    x *= dual[:, None]
-    shares, U = np.linalg.eigh(x.T @ gram @ x)
+    tensor = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1).T @ (x * dual[:, None])  # T, (d², d)
+    shares, U = np.linalg.eigh(tensor.T @ tensor)
     shares = np.maximum(shares / max(shares.mean(), np.finfo(float).tiny), constants.FLATTEST)
     root = root @ (U * shares ** (1.0 / 6.0))
     return np.asarray(root @ root.T)
