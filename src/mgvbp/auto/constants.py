@@ -310,7 +310,7 @@ MOST_COEFFICIENTS = 1000
 """Coefficients beyond which a surface costs too many draws: the largest d is 43 if full, 499 if diagonal."""
 DIAGONAL_SUMS_ABOVE = 200
 """Parameters above which a diagonal family with gradients is fitted by sums over pairs of draws instead of surfaces,
-which is sooner from about here on: a logistic regression with 300 takes half the time, with 1,000 a hundredth."""
+which is sooner from about here on (``benchmarks/large.py logistic --sizes 1000``: 38 s of CPU, 196 by surfaces)."""
 MOST_PARAMETERS = 1000
 """Parameters beyond which a search costs too much even with gradients: it takes some tens of them per parameter."""
 MOST_GRADIENTS = 600
