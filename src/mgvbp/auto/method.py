@@ -123,7 +123,7 @@ class Auto:
         by: type[ByGradients | ByValues | ByStructure | ByLowRank] = ByGradients if given else ByValues
         if given and isinstance(family, Full) and dim > constants.PAIRS_ONLY_ABOVE:
             by = ManyParameters
-        limit = constants.MOST_PARAMETERS if noise else constants.DIAGONAL_SUMS_ABOVE
+        limit = constants.DIAGONAL_SUMS_ABOVE if noise is None else constants.MOST_PARAMETERS
         many = isinstance(family, Diagonal) and dim > limit
         if isinstance(family, Structured) or (many and given):
             if not given:
