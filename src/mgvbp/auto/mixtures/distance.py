@@ -101,8 +101,11 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     if not np.isfinite(log_weights[own]).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
     errors = log_weights - told
-    with np.errstate(over="ignore"):
-        change = np.exp(told + known.log_shares - known.log_mass) * np.expm1(errors)
+    expected = told + known.log_shares - known.log_mass
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = np.exp(expected) * np.expm1(np.minimum(errors, 1.0))
+        far = errors > 1.0  # where the first factor may be 0 and the second infinite
+        change[far] = np.exp(expected[far] + errors[far]) - np.exp(expected[far])
     mass = 1.0 + float(change.mean())
     errors = errors[own]
     misfit = 0.5 * float(errors.var(ddof=1))
