@@ -305,7 +305,7 @@ class ByGradients(Elsewhere):
             return self._halved(state, self._chords(state, surface))
         refused, count = contradiction(state.chords), Full(self.dim).num_monomials
         assert refused is not None
-        if not (state.deterministic or state.archive.noise or state.surprises):  # it may be noise
+        if not (state.deterministic or state.surprises):  # it may be noise
             again = repetition(state.archive, state.q)
             return self._asked(replace(state, chords=None, surprises=1), again)
         settled = count > constants.MOST_BY_BOTH or surface.size > constants.CERTIFYING * count

@@ -220,21 +220,22 @@ class ByPairs(ABC, Generic[S]):
     def _compared(self, state: S, chords: Chords, f: Array, slopes: Array) -> S:
         """Compare values with gradients, and with the value that a draw had before; certify the result or refuse it."""
         if state.repeated is not None:
-            off = (
-                abs(float(f[0]) - state.repeated[1]) if np.isfinite(f[0]) else 0.0
-            )  # it failed: not compared
-            if not off <= constants.SAME_VALUE + constants.ROUNDING * abs(state.repeated[1]):
+            known = bool(np.isfinite(f[0]))
+            off = abs(float(f[0]) - state.repeated[1])
+            if known and off > constants.SAME_VALUE + constants.ROUNDING * abs(state.repeated[1]):
                 return self._refused(
                     state, "the same values again", Ending.of(Outcome.INCONSISTENT, nats=off)
                 )
-            state, f, slopes = replace(state, repeated=None), f[1:], slopes[1:]
+            state = replace(state, repeated=None) if known else state  # what failed is asked again
+            f, slopes = f[1:], slopes[1:]
         chords = chords.tell(f, slopes)
         if not chords.ended:
             return replace(state, chords=chords)
         if (refused := contradiction(chords)) is not None:
             return self._refused(state, "gradients", refused)
+        again = "a draw had the same value again" if state.repeated is None else "not known: the draw failed"
         checks = (
-            Check("the same values again", passed=True, found="a draw had the same value again"),
+            Check("the same values again", passed=True, found=again),
             Check("gradients", passed=True, found="the values agree with them"),
         )
         ending = Ending.of(Outcome.CERTIFIED, tol=self.tol)
