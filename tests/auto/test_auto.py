@@ -17,7 +17,7 @@ from mgvbp.datasets import labour
 from mgvbp.errors import ConvergenceWarning, DivergenceError, EvaluationError, NonFiniteWarning
 from mgvbp.posterior import TRACE_DTYPES
 
-PHASES = {"survey", "leap", "refine", "verify", "evolve", "trial", "witness"}
+PHASES = {"approach", "survey", "leap", "refine", "verify", "evolve", "trial", "witness"}
 FAMILIES = ["full", "diagonal", "block"]
 EACH = pytest.mark.parametrize("family", FAMILIES)
 EITHER = pytest.mark.parametrize("family", ["full", "diagonal"])
@@ -379,7 +379,7 @@ Y = _rng.poisson(np.exp(X @ [1.0, 0.3, -0.2, 0.1]))
 
 def poisson(theta):
     """Poisson regression, from −inf where exp overflows to a narrow peak: evolution has to find it."""
-    eta = theta @ X.T
+    eta = 5.0 * theta @ X.T
     with np.errstate(over="ignore"):
         return (Y * eta - np.exp(eta)).sum(axis=1)
 
@@ -412,7 +412,7 @@ def assert_stopped_by(limit, posterior, rows, caught):
 def test_the_hard_target_of_these_tests_evolves():
     posterior = fit(poisson, dim=4)
     assert posterior.converged
-    assert {"survey", "evolve"} <= set(posterior.trace.phase)
+    assert {"approach", "evolve", "survey"} <= set(posterior.trace.phase)
 
 
 @pytest.mark.parametrize("name", ["poisson", "bump"])
@@ -907,6 +907,7 @@ def by_hand_after(optimizer):
 
 def test_a_tell_of_nothing_but_nan_is_not_the_end():
     optimizer = Auto().start(3)
+    optimizer.tell(np.full(len(optimizer.ask()), np.nan))  # on the axes; now draws look elsewhere
     with pytest.raises(DivergenceError, match="non-finite"):
         optimizer.tell(np.full(len(optimizer.ask()), np.nan))
     optimizer, _ = by_hand(optimizer, gaussian3)
@@ -924,7 +925,7 @@ def test_the_trace(name):
     posterior = fit(function, dim=d, callback=seen.append)
     trace = posterior.trace
     assert set(trace.phase) <= PHASES
-    assert trace.phase[0] == "survey"
+    assert trace.phase[0] == "approach"
     assert {"verify", "trial"} <= set(trace.phase), "no run ends without fresh draws and a trial"
     assert np.array_equal(trace.n_evaluations, np.cumsum(trace.num_draws))
     assert (trace.num_draws > 0).all()
@@ -949,20 +950,13 @@ def test_the_trace_ends_with_the_result(name):
 
 
 def test_the_phases_of_a_hard_run():
-    """A survey, evolution until a surface predicts the values or they look like a Gaussian's, then steps to an optimum.
-
-    Four seeds of 60 refined a surface after the survey, and evolved after that.
-    """
-    evolved_at_once = 0
-    for seed in range(8):
+    """An approach, which is lost, evolution until a surface predicts the values, then steps to an optimum."""
+    for seed in range(4):
         phase = fit(poisson, dim=4, rng=seed).trace.phase
         changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
-        assert changes[0] == "survey"
+        assert changes[:2] == ["approach", "evolve"]
+        assert changes[2] in {"survey", "refine", "leap"}
         assert changes[-1] in {"trial", "refine"}, "a result is tried, and what is found there refined"
-        if changes[1] == "evolve":
-            evolved_at_once += 1
-            assert changes[2] in {"survey", "refine", "leap"}
-    assert evolved_at_once >= 4  # fewer of 8 have a probability below 1e-4 at that rate
 
 
 # --- too large ----------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 r"""The search by values alone.
 
-1. *Survey* q with about 1.3 draws per coefficient of a quadratic, and fit the surface.
-2. *Evolve* where the surface misses much: CMA-ES runs until a Gaussian may fit (`evolution`).
-3. *Leap*, *refine* and *verify* as every search does (`rules`). A surface that predicts nearly everything
+1. *Approach* (`approach`): a few points show whether the posterior is far away. If so, Newton's steps lead there.
+2. *Survey* q with about 1.3 draws per coefficient of a quadratic, and fit the surface.
+3. *Evolve* where the surface misses much, or the approach was lost: CMA-ES runs until a Gaussian may fit
+   (`evolution`).
+4. *Leap*, *refine* and *verify* as every search does (`rules`). A surface that predicts nearly everything
    (leave-one-out) is followed further than the trust radius.
 """
 
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.auto import constants
+from mgvbp.auto.approach import Approach
 from mgvbp.auto.court import Court
 from mgvbp.auto.evolution import Evolution, moments, project, strategy
 from mgvbp.auto.leap import Leap
@@ -39,7 +42,7 @@ class ByValues(Court):
     """Decisions of a search by values; by default it makes at most 3000 draws plus 100 per coefficient."""
 
     needs_gradients = False
-    first_phase = Phase.SURVEY
+    first_phase = Phase.APPROACH
 
     def __init__(
         self, family: Family, prior: Prior | None, tol: float, labels: Sequence[str] | None = None
@@ -53,14 +56,26 @@ class ByValues(Court):
         self.fastest_growth, self.least_gain = constants.GROWTH_BY_VALUES, constants.LEAST_GAIN_BY_VALUES
         self.enough, self.most = max(30.0, constants.CERTIFYING * count), 100 * count + 3000
 
+    def start(
+        self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
+    ) -> SearchState:
+        state = super().start(q, key, max_evaluations, noise)
+        if noise or self.dim > constants.MOST_APPROACHED:
+            return replace(state, phase=Phase.SURVEY)
+        return replace(state, far=Approach.start(self.dim, constants.APPROACH * (self.dim + 2)))
+
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)
-        theta = self._sample(state, count, rng)
+        if isinstance(state.far, Approach):
+            first = state.first
+            theta = first.mean + first.family.from_frame(first.factor, state.far.pending)
+        else:
+            theta = self._sample(state, count, rng)
         return np.concatenate([theta, theta[:1], theta[:1]]) if self._copying(state) else theta
 
     def _copying(self, state: SearchState) -> bool:
-        """Whether the first draw is evaluated three times, to see if its values differ."""
+        """Whether the first point is evaluated three times, to see if its values differ."""
         known = state.deterministic or state.archive.noise > 0.0
         return state.iteration == 0 and not known and state.room > self.least + 2
 
@@ -78,7 +93,8 @@ class ByValues(Court):
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values)
         count, archive = state.n_evaluations + len(theta), state.archive
-        if not np.isfinite(archive.values.max(initial=-np.inf)) and not finite.any():
+        met = finite.any() or state.phase is Phase.APPROACH
+        if not np.isfinite(archive.values.max(initial=-np.inf)) and not met:
             raise DivergenceError(
                 f"all {count} draws so far have non-finite values (nan or inf): start where the "
                 "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
@@ -89,7 +105,10 @@ class ByValues(Court):
             return self._evolved(told, state.far, theta, values, self._generator(state))
         if self._copying(state):
             archive = replace(archive, noise=_spread(values[[0, -2, -1]]))
-            theta, values = theta[:-2], values[:-2]
+            theta, values, finite = theta[:-2], values[:-2], finite[:-2]
+        if isinstance(state.far, Approach):
+            heard = state.far.tell(np.where(finite, values, -np.inf))
+            return self._approached(replace(told, archive=archive), heard)
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
     def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:
@@ -151,12 +170,63 @@ class ByValues(Court):
         blurred = state.blurred + 1 if surface.clipped else 0
         return super()._concluded(replace(state, blurred=blurred), surface, leap)
 
+    def _limited(self, state: SearchState) -> SearchState:
+        if state.room <= 0 and state.leap is not None:
+            state = self._trusted(state, state.leap)
+        return super()._limited(state)
+
+    def _trusted(self, state: SearchState, leap: Leap) -> SearchState:
+        """Take the last leap, which there are too few draws to judge by a surface, if their mean of h has gained.
+
+        No Gaussian is better than this one by more than its divergence from the posterior, which is about half the
+        variance of h.
+        """
+        view, before = state.archive.view(leap.q), state.surface
+        used = view.weights > 0.0
+        if before is None or view.size < constants.FEW or not used.any():
+            return state
+        weights, h = view.weights[used], state.archive.values[used] - view.log_q[used]
+        mean = float(weights @ h)
+        variance = float(weights @ np.square(h - mean)) * view.size / (view.size - 1.0)
+        se = math.sqrt(variance / view.size)
+        if not mean - constants.CONFIDENCE * se > before.lower_bound:
+            return state
+        there = replace(
+            before,
+            q=leap.q,
+            lower_bound=mean,
+            lower_bound_se=se,
+            size=view.size,
+            gap=0.5 * variance,
+            noise=0.5 * variance * math.sqrt(2.0 / view.size),
+            floor=-math.inf,
+        )
+        return replace(state, q=leap.q, surface=there)
+
     def _num_fresh(self, rest: float) -> int:
         count = self._basis.num_monomials
-        least = max(20, constants.LOOKED_AT // self.dim)
+        least = max(constants.LEAST_FRESH, constants.LOOKED_AT // self.dim)
         return max(least, count // 3 if rest < constants.FAR_FROM_GAUSSIAN else count)
 
-    # --- evolution --------------------------------------------------------------------------------
+    # --- far away ---------------------------------------------------------------------------------
+
+    def _approached(self, state: SearchState, approach: Approach) -> SearchState:
+        """Take a step of the approach; it ends where a Gaussian may fit, and begins only if that is far away."""
+        if approach is state.far:  # the limit has cut its first points short
+            return state
+        beginning = len(approach.values) == 2 * self.dim + 1
+        near = beginning and not approach.far(constants.FAR * (0.5 * self.dim + 1.0))
+        if near or state.archive.noise:  # noise would mislead it
+            return self._surveying(replace(state, far=None))
+        q = approach.gaussian(state.first, self.family)
+        if approach.arrived(constants.PROMISE * self.dim + 0.5):
+            narrower = Gaussian.from_factor(q.mean, q.factor / constants.SURVEYED, self.family)
+            return self._begun_anew(replace(state, far=None), narrower)
+        if approach.lost:
+            memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
+            evolution = Evolution.start(state.first, q.mean, memory)
+            return replace(state, far=evolution, escapes=1, phase=Phase.EVOLVE)
+        return replace(state, far=approach, q=q if state.room <= 0 else state.q)
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Begin an evolution."""

@@ -55,9 +55,13 @@ MOST_FILLS = 6
 MOST_DECISIONS = 50
 """Decisions that may be taken on the same draws. More would mean that the search goes round in circles, so new draws
 are asked for."""
+FEW = 4.0
+"""Effective draws that suffice to take a leap on trust where there are no evaluations left to judge it by a surface."""
+LEAST_FRESH = 32
+"""Fewest draws that verify a result by values: a hole with a tenth of q's mass is missed by one in thirty."""
 LOOKED_AT = 48
-"""Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more than 20):
-stratified on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
+"""Draws that verify a result with one parameter, and divided by d a result with d of them (if that is more): stratified
+on a line so dense, out to four standard deviations, a narrow pit or trench is met."""
 PAIRS_ONLY_ABOVE, KEPT = 100, 20
 """Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
 many of them: their odd part has no noise of the third degree. An archive keeps about so many draws per parameter."""
@@ -265,6 +269,14 @@ LEAST_AXES, TRIAL_SHARE = 4, 0.03
 
 # --- far away -------------------------------------------------------------------------------------------
 
+FAR = 3.0
+"""By values, the posterior is far away if the best of the first points, the initial mean and one standard deviation to
+either side of it along each axis, is so much above their median, in units of d/2 + 1 nats."""
+APPROACH, MOST_APPROACHED = 20, 60
+"""Evaluations per parameter (plus two) after which an approach is given up, and parameters above which none is made."""
+SURVEYED = 0.5
+"""Factor on the standard deviations of the Gaussian that an approach ends with: near enough to a point any density is
+quadratic."""
 MOST_EVOLUTIONS = 3
 """How often evolution looks for another region before the search gives up."""
 MOST_BLURRED = 1

@@ -403,8 +403,8 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
 
 
 def _away(state: SearchState) -> bool:
-    """Whether the search is an ascent or evolution, which still looks for a region to fit a surface in."""
-    return state.phase in (Phase.ASCENT, Phase.EVOLVE)
+    """Whether the search is an ascent, approach or evolution, which still looks for a region to fit a surface in."""
+    return state.phase in (Phase.ASCENT, Phase.APPROACH, Phase.EVOLVE)
 
 
 def refined(state: SearchState, size: float) -> SearchState:

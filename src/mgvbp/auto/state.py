@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mgvbp.auto import constants
+from mgvbp.auto.approach import Approach
 from mgvbp.auto.ascent import Ascent
 from mgvbp.auto.chords import Chords
 from mgvbp.auto.climb import Climb
@@ -28,6 +29,8 @@ class Phase(StrEnum):
     """They climb, with gradients, to where a Gaussian may fit."""
     HESSIAN = "hessian"
     """They show the curvature where the ascent has ended."""
+    APPROACH = "approach"
+    """They find, by Newton's steps on values alone, where a Gaussian may fit."""
     EVOLVE = "evolve"
     """They find, by ranks of values alone, where a Gaussian may fit."""
     SURVEY = "survey"
@@ -70,8 +73,8 @@ class SearchState:
     max_evaluations: int
     iteration: int = 0
     n_evaluations: int = 0
-    far: Evolution | Ascent | None = None
-    """The evolution or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
+    far: Evolution | Approach | Ascent | None = None
+    """The evolution, approach or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
     surface: Surface | None = None
     """The surface at q; None if none has been fitted."""
     leap: Leap | None = None
