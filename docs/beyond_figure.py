@@ -55,7 +55,7 @@ def schools() -> tuple[mgvbp.Model, Any]:
 def draw(path: Path, fits: dict[str, mgvbp.Posterior], names: list[str], exact: Any) -> None:
     """Pairs of two parameters for each fit, side by side, over the exact draws and on the same scales."""
     figure = plt.figure(figsize=(9.0, 4.2), layout="constrained")
-    ranges = [np.quantile(exact["posterior"].dataset[_variable(name)], [0.001, 0.999]) for name in names]
+    ranges = [np.quantile(exact["posterior"][_variable(name)], [0.001, 0.999]) for name in names]
     for part, (title, fit) in zip(figure.subfigures(1, len(fits), wspace=0.05), fits.items(), strict=True):
         axes = plots.corner(fit, names, exact, axes=part.subplots(2, 2))
         part.suptitle(title)
@@ -116,7 +116,7 @@ def main() -> None:
         fresh = fit.diagnose(20_000)
         print(f"{name}: log evidence - elbo is {fresh.log_evidence - fresh.elbo:.3f}, k-hat {fresh.khat:.2f}")
     print(f"chains: {exact.attrs}")
-    known = exact["posterior"].dataset
+    known = exact["posterior"]
     table(
         {
             "Gaussian": gaussian.draws(200_000, rng=0),

@@ -5,15 +5,16 @@ scripts from elsewhere. Formulas are pictures that are drawn here (``_ext/formul
 """
 
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
+
+from mgvbp import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "mgvbp"
 author = "The mgvbp developers"
 copyright = author  # noqa: A001  (Sphinx calls it so)
-version = release = installed("mgvbp")
+version = release = __version__
 
 extensions = [
     "myst_parser",

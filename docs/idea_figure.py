@@ -89,7 +89,7 @@ def main() -> None:
     normal = scipy.stats.norm(gaussian.mean[1], gaussian.std[1])
     middle.plot(k, normal.pdf(np.log(k)) / k, "--", color=GREY, lw=1.5, label="best Gaussian")
     kernel = scipy.stats.gaussian_kde(np.log(draws[:50_000]), 0.1)
-    middle.plot(k, kernel(np.log(k)) / k, color=BLUE, lw=1.8, label=f"mixture, {mixture.kl:.2f} nats away")
+    middle.plot(k, kernel(np.log(k)) / k, color=BLUE, lw=1.8, label=f"mixture, {mixture.kl:.3f} nats away")
     middle.set(
         xlim=(k[0], k[-1]), ylim=(0, None), yticks=[], xlabel="dose of half of it", title="Its posterior"
     )

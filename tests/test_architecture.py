@@ -313,3 +313,13 @@ def test_version_in_the_citation():
         pytest.skip("there is no CITATION.cff")
     versions = re.findall(r"(?m)^version: *[\"']?([^\s\"']+)", citation.read_text(encoding="utf-8"))
     assert versions == [mgvbp.__version__]
+
+
+def test_the_recipe_for_conda_says_the_same():
+    """Version and dependencies of docs/recipe/meta.yaml are those of the project file."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "docs/recipe/meta.yaml").read_text(encoding="utf-8")
+    assert f'set version = "{mgvbp.__version__}"' in recipe
+    run = re.search(r"  run:\n(.*?)\n\n", recipe, re.DOTALL)[1]
+    needed = [line.strip("- ").replace(" ", "") for line in run.splitlines()]
+    assert needed == [f"python{project['requires-python']}", *project["dependencies"]]

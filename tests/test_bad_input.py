@@ -181,7 +181,7 @@ BAD_PROBLEMS = [
         "prior scalar",
         partial(step2, LogDensity(lambda theta: 0.0), num_draws=12),
         EvaluationError,
-        r"prior.log_density returned shape \(\); expected \(12,\): one value per draw$",
+        r"prior.log_density returned shape \(\); expected \(12,\): one value per draw\n",
     ),
     (
         "loglik without prior",
@@ -848,8 +848,7 @@ def test_a_large_constant_is_not_growth():
 def test_nan_everywhere_is_a_matter_of_the_data(options, value, noted):
     with pytest.raises(DivergenceError, match="non-finite") as caught:
         fit(lambda theta: np.full(len(theta), value), dim=2, **options)
-    notes = getattr(caught.value, "__notes__", [])
-    assert notes == ["the function is nan at every draw: check the data for nan"] * noted
+    assert caught.value.__notes__[1:] == ["the function is nan at every draw: check the data for nan"] * noted
 
 
 def test_where_the_draws_without_a_value_were():

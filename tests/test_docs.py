@@ -1,9 +1,11 @@
-"""The pages: their links lead somewhere, their code is Python, and the reference has every public name."""
+"""The pages: links lead somewhere, code is Python, pictures have texts, and the reference has every public name."""
 
 import ast
 import importlib
 import re
+import runpy
 import tomllib
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -136,3 +138,56 @@ def test_figures_are_self_contained_and_have_a_title():
 def test_pages_tell_nothing_of_the_machine_they_were_made_on():
     private = re.compile(r"/(?:home|root|tmp|work)/")
     assert [str(page) for page in PAGES if private.search(page.read_text(encoding="utf-8"))] == []
+
+
+AMERICAN = re.compile(
+    r"\b(?:(?:behavi|col|fav|neighb|hon)or\w*|center(?:s|ed|ing)?|analyz\w+|(?:optim|minim|maxim|normal|initial|regular"
+    r"|parametr|general|standard|summar|recogn|organ|visual|character|local|linear|factor|penal|special|stabil|marginal"
+    r"|discret|symmetr)iz(?:e[ds]?|ing|ations?)|(?:model|label|cancel|signal)(?:ed|ing)|gray|catalog|skeptic\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def test_spelling_is_british():
+    pages = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    prose = {page.name: re.sub(r"`[^`]*`|\]\([^)]*\)", "", text_of(page)) for page in pages}
+    assert {name: words for name, text in prose.items() if (words := AMERICAN.findall(text))} == {}
+
+
+def test_every_picture_has_a_text():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"!\[\s*\]\(", text), page
+        assert text.count("```{image}") + text.count(":img-top:") == text.count("alt:"), page
+
+
+GOOD = """<html lang="en"><h1 id="top">A</h1><a href="#top">up</a>
+<img src="a.png" alt="a"><a href="b.html#x">b</a></html>"""
+BAD = """<html><h1 id="x">B</h1><a href="c.html">c</a><a href="a.html#y">y</a><img src="a.png" alt=" ">
+<script src="https://cdn.example/x.js"></script><dt id="mgvbp._secret">s</dt></html>"""
+
+
+def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
+    check = runpy.run_path(str(DOCS / "site_check.py"))["problems"]
+    for name, text in (("a.html", GOOD), ("b.html", BAD), ("a.png", "")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert check(tmp_path) == [
+        "b.html: no language",
+        "b.html: a.png has no alternative text",
+        "b.html: mgvbp._secret is a private name",
+        "b.html: https://cdn.example/x.js is fetched from elsewhere",
+        "b.html: c.html leads nowhere",
+        "b.html: a.html#y leads to a page without that place",
+    ]
+
+
+def test_every_script_whose_figures_are_quoted_is_in_the_ledger():
+    """So that ``python docs/figures_check.py`` can say whether they are out of date."""
+    check = runpy.run_path(str(DOCS / "figures_check.py"))
+    tools = {"docs/notebooks.py", "docs/figures_check.py", "docs/site_check.py"}  # which print no figures
+    assert set(check["quoted"]()) - tools == set(check["ledger"]())
+    for script, (measured, packages) in check["ledger"]().items():
+        with case(script):
+            assert datetime.strptime(measured, "%Y-%m-%d %H:%M")
+            assert all((ROOT / "src/mgvbp" / package).is_dir() for package in packages)
+            assert (ROOT / script).is_file()

@@ -246,3 +246,20 @@ def test_every_script_says_how_to_run_it_and_is_tested(script):
     assert f'"{script.name}"' in here or script.stem.endswith("_function")  # those are in test_foreign.py
     page = EXAMPLES.parent / "docs" / "examples.md"
     assert f"(../examples/{script.name})" in page.read_text(encoding="utf-8")
+
+
+def test_typed(play):
+    """The level of the readings, by quadrature over level and log scale."""
+    variables, out = play("typed.py")
+    y = 1.0 + 0.2 * np.random.default_rng(0).standard_t(4.0, size=40)
+    level, log_scale = np.meshgrid(np.linspace(0.7, 1.3, 301), np.linspace(-3.0, -0.5, 251))
+    z = (y - level[..., None]) / np.exp(log_scale[..., None])
+    log_density = (
+        -2.5 * np.log1p(z**2 / 4.0).sum(axis=-1) - len(y) * log_scale - (level**2 + log_scale**2) / 8.0
+    )
+    weights = np.exp(log_density - log_density.max())
+    exact = (weights * level).sum() / weights.sum()
+    ((mean, low, high),) = re.findall(f"level {NUMBER}, 95% between {NUMBER} and {NUMBER}", out)
+    assert float(mean) == pytest.approx(exact, abs=0.011)
+    assert float(low) < exact < float(high)
+    assert variables["posterior"](variables["Readings"](y)).converged

@@ -49,8 +49,9 @@ def edit(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[
 def shorten(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str, str] | None:
-    """No signature for classes whose objects the library makes."""
-    return ("", "") if what == "class" and RESULTS.fullmatch(name) else None
+    """No signature for exceptions, nor for classes whose objects the library makes."""
+    ours = what == "exception" or (what == "class" and RESULTS.fullmatch(name))
+    return ("", "") if ours else None
 
 
 def unlink(app: Sphinx, doctree: nodes.document) -> None:

@@ -36,7 +36,11 @@ LONGEST = 300
 
 
 class MgvbpError(Exception):
-    """Base class of all errors raised by mgvbp."""
+    """Base class of all errors raised by mgvbp; a note below the message names the section of the docs on it."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.add_note(f"({section(type(self).__name__)})")
 
     def __str__(self) -> str:
         """The message on one line, without control characters, which a terminal would obey."""
@@ -112,12 +116,24 @@ class CheckpointWarning(MgvbpWarning):
     """A checkpoint could not be written, or has grown large; the run goes on."""
 
 
-def warn_user(message: str, category: type[MgvbpWarning]) -> None:
-    """Issue a warning that points to the user's line which called mgvbp."""
+def section(name: str) -> str:
+    """Where the docs say what to do about the class, the warning or the `Outcome` of this name.
+
+    Examples
+    --------
+    >>> section("MAX_EVALUATIONS")
+    'docs: errors#max-evaluations'
+    """
+    return f"docs: errors#{name.lower().replace('_', '-')}"
+
+
+def warn_user(message: str, category: type[MgvbpWarning], about: str = "") -> None:
+    """Issue a warning that points to the user's line which called mgvbp, and to the docs' section ``about`` it."""
     level = 2
     while str(sys._getframe(level - 1).f_globals.get("__name__")).partition(".")[0] == "mgvbp":
         level += 1
-    warnings.warn(printable(message), category, stacklevel=level)
+    text = f"{message} ({section(about or category.__name__)})"
+    warnings.warn(printable(text), category, stacklevel=level)
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Targets that were written after all checks, with nothing tuned on them before their first measure.
 
 Where the other files take one class at a time, these change its radius, its angle, its dimension or the way in which
-values and gradients are spoilt. docs/auto.md states the rates of the first measure apart.
+values and gradients are spoilt. docs/testing.md states the rates of the first measure apart.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ def test_the_support_may_end_a_rounding_error_early():
 def test_a_logpdf_that_does_not_take_the_values():
     prior = Parameters(beta=Real(3)).prior(beta=multivariate_normal([0.0, 0.0]))
     with pytest.raises(
-        EvaluationError, match=r"prior of beta does not take .*\(5, 3\).*shape \(5,\)$"
+        EvaluationError, match=r"prior of beta does not take .*\(5, 3\).*shape \(5,\)\n"
     ) as caught:
         prior.log_density(np.zeros((5, 3)))
     assert caught.value.theta.shape == (5, 3)

@@ -426,7 +426,7 @@ def test_interrupted_at_any_line(path, monkeypatch, small_chunks):
 def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
     """As it is written there, the call goes on with the run, in a second life as in the first."""
     settings = {"dim": D, "method": method, "num_draws": 20 if method == STEPS else None}
-    pattern = r"^not converged, interrupted: .*mgvbp\.resume\((?P<path>'.*'), \.\.\.\) goes on with it$"
+    pattern = r"^not converged, interrupted: .*mgvbp\.resume\((?P<path>'.*'), \.\.\.\) goes on with it \(docs: .*\)$"
     lives = [
         lambda: mgvbp.fit(failing_at(2, Density()), checkpoint=path, **settings),
         lambda: mgvbp.resume(path, failing_at(3, Density())),  # the first call compares two draws

@@ -242,7 +242,7 @@ def test_a_part_of_ours_that_cannot_be_sent_says_why_itself(eager):
             raise InvalidTypeError("leave n_jobs= out")
 
     client = Client()
-    with pytest.raises(InvalidTypeError, match=r"^leave n_jobs= out$"):
+    with pytest.raises(InvalidTypeError, match=r"^leave n_jobs= out\n"):
         short(lambda theta: log_gamma(theta) if client else 0.0, n_jobs=2)
 
 

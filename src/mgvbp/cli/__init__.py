@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
-        prog="mgvbp", description="Gaussian posterior approximations from log-likelihood evaluations alone."
+        prog="mgvbp", description="Posterior approximations of any model, with a certificate."
     )
     top.add_argument("--version", action="version", version=f"mgvbp {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")

@@ -133,6 +133,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
                 f"the data of {name!r} have missing values, for which the density is nan unless numpyro.handlers.mask "
                 "leaves them out: leave out the rows where it is missing",
                 MgvbpWarning,
+                "missing-data",
             )
     parameters = ForeignParameters(
         shapes, unconstrained_shapes, Compiled(to_values), Compiled(to_theta), dims=axes
@@ -176,6 +177,7 @@ def latent(sites: dict[str, Any]) -> list[str]:
             "the model has no observed site and no factor, so that its posterior is its prior: are data missing from "
             "the arguments?",
             MgvbpWarning,
+            "no-data",
         )
     return names
 

@@ -138,6 +138,7 @@ def free_variables(model: Any) -> list[Any]:
             "the model has no observed variable and no potential, so that its posterior is its prior: "
             "is observed= missing?",
             MgvbpWarning,
+            "no-data",
         )
     return variables
 

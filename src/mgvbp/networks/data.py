@@ -112,6 +112,7 @@ def warn_of_rounding(y: ArrayLike) -> None:
             f"single precision rounds y, up to {largest:.6g}, to steps of {step:.2g}, and its standard "
             f"deviation is {spread:.2g}: subtract the mean of y, or take precision='double'",
             MgvbpWarning,
+            "single-precision",
         )
 
 

@@ -205,6 +205,7 @@ def prior_draws(prior: Prior, posterior: Posterior, entries: list[Entry], n: int
             "known where the prior is a function, or one of single numbers under a vector constraint: give a "
             "distribution of the whole value that can be drawn from, as scipy.stats.dirichlet for a Simplex",
             MgvbpWarning,
+            "prior-not-drawn",
         )
     rng = np.random.default_rng(0)
     return {

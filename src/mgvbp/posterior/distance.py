@@ -85,7 +85,7 @@ def from_weights(
 
 def unknown(warning: str, bound: float = math.nan, bound_se: float = math.nan) -> Distance:
     """A distance that is not known, with a warning that says why."""
-    warn_user(warning, ConvergenceWarning)
+    warn_user(warning, ConvergenceWarning, "distance-unknown")
     return Distance(math.nan, math.nan, bound, bound_se, math.nan, math.nan)
 
 

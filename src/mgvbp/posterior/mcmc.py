@@ -150,6 +150,7 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
         warn_user(
             f"{sampled.ended}: there are {length:,} of {wanted:,} draws a chain, and R-hat is {attributes['rhat']:.3f}",
             ConvergenceWarning,
+            "mcmc-ended",
         )
         return
     warn_of_chains(

@@ -148,7 +148,8 @@ def checked(posterior: Posterior) -> list[str]:
 def digits(row: Array) -> list[str]:
     """The numbers of a row of the table as texts, with the decimals that show three digits of its standard deviation.
 
-    Beyond seven decimals, or seven digits before the point, they have five digits and, where needed, an exponent.
+    The first four numbers are mean, standard deviation and interval; others may follow, and may be nan. Beyond seven
+    decimals, or seven digits before the point, they have five digits and, where needed, an exponent.
 
     Examples
     --------
@@ -157,8 +158,8 @@ def digits(row: Array) -> list[str]:
     >>> digits(np.array([51234.5, 812.6, 49641.8, 52827.2]))
     ['51234', '813', '49642', '52827']
     """
-    decimals = 2 - np.floor(np.log10(row[1])) if row[1] > 0.0 and np.isfinite(row).all() else np.inf
-    if decimals > 7 or np.abs(row).max() >= 1e7:
+    decimals = 2 - np.floor(np.log10(row[1])) if row[1] > 0.0 and np.isfinite(row[:4]).all() else np.inf
+    if decimals > 7 or np.nanmax(np.abs(row)) >= 1e7:
         return [f"{x:.5g}" for x in row]
     return [f"{x:z.{max(0, int(decimals))}f}" for x in row]
 

@@ -92,7 +92,9 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
     if not isinstance(settings.starts, int) or settings.starts != 1:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
-        warn_user(too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning)
+        warn_user(
+            too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning, "too-many-parameters"
+        )
         method = "mgvbp"
     return _named(problem, resolve_method(method), settings, execution)
 
@@ -119,17 +121,20 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
         ending = Ending.of(Outcome.FELL, first=judge.fell.bound, last=last)
         outcome = outcome._replace(ending=ending, converged=False)
         kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
-        warn_user(f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}", ConvergenceWarning)
+        message = f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}"
+        warn_user(message, ConvergenceWarning, ending.outcome.name)
     elif grows(outcome, start):
-        warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning)
+        warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning, "grows")
     elif resumption := execution.resumption(outcome):
-        warn_user(f"not converged, {outcome.ending.sentence}: {resumption}", ConvergenceWarning)
+        message = f"not converged, {outcome.ending.sentence}: {resumption}"
+        warn_user(message, ConvergenceWarning, outcome.ending.outcome.name)
     name = type(method).__name__
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
         warn_user(
             f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
             "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
             ConvergenceWarning,
+            "shortened-steps",
         )
     return _posterior(problem, outcome, failures, method=name, estimator=optimizer.estimator.name)
 
@@ -162,7 +167,8 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
         advice = execution.resumption(outcome) or outcome.ending.advice
         unknown = "" if search.state.best else "there is no lower bound yet"
         remarks = "; ".join(text for text in (unknown, advice) if text)
-        warn_user(f"not converged, {outcome.ending.sentence}: {remarks}", ConvergenceWarning)
+        message = f"not converged, {outcome.ending.sentence}: {remarks}"
+        warn_user(message, ConvergenceWarning, outcome.ending.outcome.name)
     return _posterior(
         problem,
         outcome,
@@ -205,7 +211,9 @@ class SearchJudge:
 
 def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     if problem.has_gradient and not uses_gradient(problem):
-        warn_user(f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning)
+        warn_user(
+            f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning, "gradient-not-used"
+        )
     gaussian = method.start(
         problem,
         max_evaluations=settings.max_evaluations,
@@ -223,7 +231,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)
     if grows(outcome, start) or (not outcome.converged and climbed > UNBOUNDED):
-        warn_user(f"not converged, {sentence}: {GROWS}{better_way(problem)}", ConvergenceWarning)
+        warn_user(f"not converged, {sentence}: {GROWS}{better_way(problem)}", ConvergenceWarning, "grows")
     elif not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         refuted = outcome.ending.outcome in REFUTED
@@ -231,10 +239,10 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         far = "" if refuted else distance(found.gap, tol) + more(outcome.ending.outcome, search, tol)
         remarks = [text for text in (far, advice) if text]
         message = f"not converged, {sentence}: {'; '.join(remarks)}{better_way(problem)}"
-        warn_user(message, ConvergenceWarning)
+        warn_user(message, ConvergenceWarning, outcome.ending.outcome.name)
     several = isinstance(found.q, GaussianMixture)
     if starts.disagreement and not several:
-        warn_user(starts.disagreement, ConvergenceWarning)
+        warn_user(starts.disagreement, ConvergenceWarning, "other-optima")
     return _posterior(
         problem,
         outcome,

@@ -80,6 +80,7 @@ def evaluator(
             "Windows does not have and only the main thread gets; call fit there, or send draws to other "
             "processes (n_jobs=2), which are ended if need be",
             MgvbpWarning,
+            "timeout",
         )
     workers = 1
     # Without n_jobs, workers are asked for by joblib.parallel_config: only a program that imported joblib calls it.

@@ -256,7 +256,8 @@ def run(
         last = (*rows[-1][:EVALUATIONS], evaluations, *rows[-1][EVALUATIONS + 1 :])
         rows = [*rows[:-1], last]  # a new list, since a snapshot may hold the old one
         ending = Ending.of(Outcome.BROKE_DOWN, error=error)
-        warn_user(f"the run broke down and returns its best iterate: {error}", ConvergenceWarning)
+        message = f"the run broke down and returns its best iterate: {error}"
+        warn_user(message, ConvergenceWarning, ending.outcome.name)
     assert standing is not None
     converged = standing.converged and ending is standing.ending
     return Run(standing.best, standing.lower_bound, trace_of(rows), ending, converged)

@@ -59,7 +59,7 @@ class Pool:
             try:
                 self._workers = Workers(problem, needs, workers, failures)
             except InvalidInputError as error:
-                warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning)
+                warn_user(f"all draws are evaluated in this process: {error}", MgvbpWarning, "one-process")
 
     def close(self) -> None:
         """Let the workers go."""

@@ -55,9 +55,11 @@ def warn_of_chains(
             f"{divergences} of {transitions} transitions diverged: the chains may miss a narrow part of the "
             "posterior; a reparametrised model is the remedy",
             ConvergenceWarning,
+            "divergent-transitions",
         )
     if not worst <= largest:  # a chain of constants has no R-hat
         warn_user(
             f"the chains disagree, R-hat is {worst:.3f} (at most {largest:.3g} if they have mixed): {remedy}",
             ConvergenceWarning,
+            "chains-disagree",
         )

@@ -13,7 +13,6 @@ halved while the bound would fall.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mgvbp.core import Array
-from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError
+from mgvbp.errors import ConvergenceWarning, NotPositiveDefiniteError, warn_user
 from mgvbp.families import LOG_2PI, Family, Gaussian
 from mgvbp.models import BLOCK, RegressionModel
 from mgvbp.posterior import TRACE_DTYPES, Posterior, Trace
@@ -144,11 +143,11 @@ def fit_exact(
         rough = (
             f", and expectations are known to {likelihood.error:.2g} nats" if likelihood.error > tol else ""
         )
-        warnings.warn(
+        warn_user(
             f"not converged, {reason}: the lower bound may be {gap:.2g} nats below its maximum{rough}; try a larger "
             "max_iter or tol, or a smaller prior_variance",
             ConvergenceWarning,
-            stacklevel=4,
+            "max-iter",
         )
     q = path[-1].q
     return Posterior(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mgvbp.core import Array, as_key, one_of, positive_integer
-from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable
+from mgvbp.errors import ConvergenceWarning, InvalidInputError, printable, warn_user
 from mgvbp.plots.canvas import finished, private_figure
 from mgvbp.run import progress_bar
 from mgvbp.volatility.comparison import checked_model
@@ -222,11 +222,11 @@ def backtest(
             evaluations += result.posterior.n_evaluations
             report(len(parts), result.lower_bound, evaluations)
     if doubtful:
-        warnings.warn(
+        warn_user(
             f"{doubtful} of {len(days)} fits did not converge: try a larger start= or window=, or fewer "
             "parameters",
             ConvergenceWarning,
-            stacklevel=2,
+            "backtest-fits",
         )
     var, es, log_scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Backtest(model, series, first, probabilities, var, es, log_scores, len(days))

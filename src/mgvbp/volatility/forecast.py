@@ -124,6 +124,7 @@ def forecast(
             "and expected shortfall take them for infinite losses; try a shorter horizon, more returns or a sharper "
             "prior",
             NonFiniteWarning,
+            "exploding-forecasts",
         )
     return future
 

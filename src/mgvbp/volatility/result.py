@@ -10,7 +10,7 @@ import numpy as np
 
 from mgvbp.core import Array, as_generator, positive_integer
 from mgvbp.errors import printable
-from mgvbp.posterior import Posterior
+from mgvbp.posterior import Posterior, digits
 from mgvbp.problem import Prior, Problem, log_prior
 from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_probability, forecast, last_days
 from mgvbp.volatility.laws import Law
@@ -81,7 +81,7 @@ class Estimates:
             entry = posterior[name]
             row = [entry.mean, entry.std, *entry.quantile([0.025, 0.975])]
             row += [estimate, ml.std_errors[name], ml.robust_std_errors[name]]
-            lines.append(f"{name:<12}" + "".join(f"{x:>11.4g}" for x in row))
+            lines.append(f"{name:<12}" + "".join(f"{x:>11}" for x in digits(np.array(row))))
         return printable("\n".join(lines))
 
 

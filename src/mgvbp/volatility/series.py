@@ -145,6 +145,7 @@ def advise(series: Series) -> None:
             f"{series.name} looks like prices, since its numbers are all positive and each is close to the one before: "
             "fit returns, such as 100 * np.diff(np.log(prices)), instead",
             ScaleWarning,
+            "prices",
         )
     elif not SCALES[0] <= variance < SCALES[1]:
         factor = 10.0 ** -round(math.log10(math.sqrt(variance)))

@@ -44,6 +44,7 @@ def resample(
             f"k-hat is {smoothed.khat:.2f}, above {limit(num_draws):.2f}: the resampled draws may be far from the "
             "posterior; see posterior.diagnose()",
             ConvergenceWarning,
+            "khat",
         )
     chosen = systematic(smoothed.weights, n, generator)
     generator.shuffle(chosen)  # otherwise copies of a draw would stand together

@@ -117,4 +117,5 @@ class OnWorkers(Summing):
                 f"{gone} of {len(before)} workers left the cluster; what they had is sent or computed again, and the "
                 "run goes on",
                 MgvbpWarning,
+                "workers-left",
             )
