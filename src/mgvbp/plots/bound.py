@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 AGAINST = ("iterations", "queries")
 PHASES = {
     "ascent": CYCLE[4],
+    "approach": CYCLE[4],
     "evolve": CYCLE[4],
     "hessian": GREY,
     "survey": GREY,

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mgvbp.auto.approach import Approach
 from mgvbp.auto.ascent import Ascent, Line, Point
 from mgvbp.auto.chords import Chords
 from mgvbp.auto.climb import Climb
@@ -51,8 +52,8 @@ from mgvbp.surfaces.surface import Surface
 METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
 ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
-    Adam, Aim, Archive, Ascent, Check, Chords, Climb, Control, Distance, Ending, Evolution, Expected, Frame, Generation,
-    Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
+    Adam, Aim, Approach, Archive, Ascent, Check, Chords, Climb, Control, Distance, Ending, Evolution, Expected, Frame,
+    Generation, Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
     SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
     Trial, Tried, Window,
 )  # fmt: skip
