@@ -98,6 +98,7 @@ def test_auto_keeps_a_gaussian_that_is_near_enough():
     assert posterior.kl <= 0.05
 
 
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.ConvergenceWarning")
 def test_auto_takes_a_mixture_where_it_is_not():
     posterior = mgvbp.fit(banana, dim=2, family="auto", kl_tol=0.05)
     assert posterior.components > 1
@@ -204,6 +205,7 @@ def test_named_parameters_have_marginals_of_the_mixture():
     assert posterior.to_arviz(num_draws=50)["posterior"]["s"].shape == (1, 50)
 
 
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.ConvergenceWarning")
 def test_a_checkpoint_continues_bit_for_bit(fitted_banana, tmp_path):
     path = tmp_path / "run.npz"
     # stop in the rounds of mixtures, and go on

@@ -75,8 +75,8 @@ class Approach:
     budget: int
     gained: float = math.inf
     """Nats that the last points gained."""
-    promised: float = math.nan
-    """Nats that the pending step promises; nan if the pending points only show the function."""
+    promised: float = math.inf
+    """Nats that the pending step promises; inf if the pending points only show the function."""
     share: float = 0.0
     """Part of that step, squared, along axes whose half-axis is ``width``."""
     interior: bool = False
@@ -147,7 +147,7 @@ class Approach:
         )
         if not np.isfinite(told.values).any():
             return told
-        if not math.isnan(self.promised):
+        if math.isfinite(self.promised):
             gained = (values[-1] - before) / max(self.promised, 1e-300)
             if gained <= FAILURE:
                 return told._failed(self.pending[0] - self.best)
@@ -212,7 +212,7 @@ class Approach:
         longest = shorter.width / shorter._deviations().min()
         shorter = replace(shorter, reach=min(shorter.reach, longest))
         unseen = self._left_out(step / axes)
-        return shorter._aimed() if unseen is None else replace(shorter, pending=unseen, promised=math.nan)
+        return shorter._aimed() if unseen is None else replace(shorter, pending=unseen, promised=math.inf)
 
     def _left_out(self, step: Array) -> Array | None:
         """A point (1, d) in the direction that the points in the region leave out, on the side of ``step``, if any."""
