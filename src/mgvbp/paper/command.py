@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "istanbul": "Linear regression on the Istanbul stock exchange: four covariance structures",
     "nondiff": "The non-differentiable model",
     "lob": "A neural network on limit-order books",
+    "settings": "Data sets and hyper-parameters",
     "starts": "Starting values",
     "runtime": "Running times",
 }
@@ -60,7 +61,7 @@ def reproduce(
             f"the experiments need the package{'s' * (len(absent) > 1)} {', '.join(absent)}: "
             "pip install 'mgvbp[experiments]'"
         )
-    console, sections, code = Console(), [], 0
+    console, code = Console(), 0
     for name, experiment in {name: load(name, data) for name in names}.items():
         title = EXPERIMENTS[name]
         missing, outcomes = unavailable(experiment), {}
@@ -78,8 +79,8 @@ def reproduce(
         print_tables(console, tables)
         store = Store(directory, experiment.name, seed, quick)
         figures = experiment.figures(outcomes)
-        sections.append(Section(name, title, tables, figures, list(store.records())))
-        page = write_report(directory, sections, command)
+        section = Section(name, title, tables, figures, list(store.records(outcomes)))
+        page = write_report(directory, section, command, EXPERIMENTS)
         console.print(f"\nreport: {page}")
     return code
 

@@ -11,21 +11,14 @@ import numpy as np
 
 import mgvbp
 from mgvbp import baselines
-from mgvbp.paper.common import quietly
+from mgvbp.paper.common import printed, quietly
 from mgvbp.paper.lob.problem import ADAM_STEP, FULL, START_BATCHES, Lob, Plan, problem
 from mgvbp.paper.spec import Cells, Outcome
 
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian, that of the paper's table of hyper-parameters."""
-PAPER: dict[str, Any] = {
-    "step_size": 0.1,
-    "decay_after": 3000,
-    "momentum": 0.4,
-    "clip_natural_gradient": 5000.0,
-    "clip_initial": 100.0,
-    "precision_scale": 2.0,
-}
-"""The row "LOB data" of the paper's hyper-parameters; its decay after 3000 of 4000 iterations is beyond our passes."""
+PAPER: dict[str, Any] = printed("LOB data", precision_scale=2.0)
+"""The paper's hyper-parameters; their decay after 3000 of 4000 iterations is beyond our passes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,8 @@ class Setting:
     def prepared(self, iterations: int) -> mgvbp.MGVBP | mgvbp.QBVI:
         """The method for this number of iterations, none of which patience cuts off."""
         steps = {"step_size": Schedule(self.step_size, iterations)} if self.step_size else {}
-        return self.method(**self.options | steps, patience=iterations, max_iterations=iterations)
+        limits = {"patience": iterations, "max_iterations": iterations}
+        return self.method(**self.options | steps | limits)
 
 
 def settings(plan: Plan) -> dict[str, Setting]:
