@@ -115,7 +115,7 @@ def test_records_of_other_versions_are_made_anew(tmp_path, monkeypatch):
 
 def test_records_say_how_the_numbers_came_about(tmp_path):
     outcomes_of(squares(tmp_path / "log", (2,)), tmp_path, seed=3)
-    (record,) = engine.Store(tmp_path, "squares", 3, False).records()
+    (record,) = engine.Store(tmp_path, "squares", 3, False).records(["the square of 2"])
     assert record["seed"] == 3
     assert record["outcome"]["settings"] == {"number": 2}
     assert record["outcome"]["n_evaluations"] == 7

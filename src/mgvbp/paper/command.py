@@ -50,11 +50,13 @@ def reproduce(
     directory: Path,
     command: str,
     data: Path | None = None,
+    finished_only: bool = False,
 ) -> int:
     """Run experiments one after the other; returns 0, or 1 if an experiment had to be left out.
 
     The report is written to ``directory``, where finished cells are kept, so that an interrupted run can go on.
-    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`.
+    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`. With
+    ``finished_only`` nothing is run: the report is of the cells that are there.
     """
     if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise MissingDependencyError(
@@ -68,12 +70,14 @@ def reproduce(
         if not missing:
             console.rule(title)
             try:
-                outcomes = finished(experiment, directory, quick, seed, jobs)
+                outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
             except MissingDependencyError as error:
                 missing = str(error)
         if missing:
             console.print(f"\n[bold]{title}[/bold]: left out. {escape(missing)}")
             code = 1
+            continue
+        if finished_only and not outcomes:
             continue
         tables = experiment.tables(outcomes)
         print_tables(console, tables)
@@ -96,9 +100,9 @@ def unavailable(experiment: Experiment) -> str:
 
 
 def finished(
-    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int
+    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int, only: bool = False
 ) -> dict[str, Outcome]:
-    """Run all cells and return their outcomes; a terminal shows a progress bar."""
+    """Run all cells and return their outcomes, or ``only`` those that have been run; a terminal shows a progress bar."""
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}
@@ -107,4 +111,6 @@ def finished(
         for done, total, found in run(experiment, directory, quick=quick, seed=seed, jobs=jobs):
             progress.update(task, completed=done, total=total)
             outcomes = found
+            if only:
+                break
     return outcomes

@@ -13,11 +13,11 @@ from mgvbp.plots import private_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-POINT = np.array([[1.3, -0.5], [-0.5, 0.6]])
+POINT = np.array([[1.0, -0.45], [-0.45, 0.7]])
 """A precision P."""
-TANGENT = np.array([[-0.9, 1.2], [1.2, 0.9]])
+TANGENT = np.array([[-0.6, 1.0], [1.0, -0.25]])
 """A symmetric matrix ξ, a tangent vector there."""
-OTHER = np.array([[0.3, 0.35], [0.35, -0.1]])
+OTHER = np.array([[0.5, 0.3], [0.3, -0.2]])
 """Another one, which is carried along."""
 LARGEST = 2.4
 """The cone is drawn for p₁₁ and p₂₂ up to this."""

@@ -92,6 +92,8 @@ def settings(plan: Plan) -> dict[str, Setting]:
 
 
 METHODS = tuple(settings(FULL))
+BY_VALUES = ("MGVBP h", "QBVI h diag")
+"""The rows that see function values alone. They run once more with the paper's iterations, on fewer windows."""
 TRUTH = "true probabilities"
 
 
@@ -99,7 +101,7 @@ class Watch:
     """A callback that looks at some iterations of a run, times all of them, and keeps the last iterate."""
 
     def __init__(self, lob: Lob, plan: Plan, setting: Setting, iterations: int) -> None:
-        self.lob, self.setting, self.draws = lob, setting, plan.few_draws
+        self.lob, self.setting, self.draws, self.windows = lob, setting, plan.few_draws, plan.few_windows
         self.marks = {round(t) for t in np.geomspace(1, iterations, plan.checkpoints)}
         self.rows: list[dict[str, float]] = []
         self.times: list[float] = []
@@ -114,8 +116,7 @@ class Watch:
             q = iteration.gaussian
             row = {"passes": (iteration.iteration - 1) * self.setting.passes}
             row["bound"] = self.lob.bound(q, self.draws)[0]
-            prediction = self.lob.network.predict(q, self.lob.X["test"], self.draws)
-            self.rows.append(row | self.lob.measures({"test": prediction}))
+            self.rows.append(row | self.lob.measures(self.lob.predictions(q, self.draws, self.windows)))
         self._clock = time.perf_counter()
 
     @property
@@ -201,6 +202,13 @@ def cells(plan: Plan) -> Cells:
     """All runs of a plan."""
     found: Cells = {name: partial(run_method, name, plan) for name in METHODS}
     found["ADAM"] = partial(run_adam, plan)
+    for name in BY_VALUES if plan.iterations else ():
+        setting = settings(plan)[name]
+        longer = replace(
+            plan, windows=plan.few_windows, passes=round(plan.iterations * setting.passes), iterations=0
+        )
+        if not plan.directory:
+            found[f"{name}, {plan.iterations:,} iterations"] = partial(run_method, name, longer)
     if plan.chains:
         found["MCMC"] = partial(run_mcmc, plan)
     if not plan.directory:
