@@ -125,6 +125,13 @@ def test_records_say_how_the_numbers_came_about(tmp_path):
     assert here <= record["versions"].keys()
 
 
+def test_what_has_finished_is_shown_and_nothing_is_run(tmp_path):
+    log = tmp_path / "log"
+    outcomes_of(squares(log, (1,)), tmp_path)
+    found = command.finished(squares(log, (1, 2)), tmp_path, False, 0, 1, only=True)
+    assert list(found) == ["the square of 1"]
+
+
 def test_several_processes_give_the_same(tmp_path):
     one, _ = outcomes_of(squares(tmp_path / "log"), tmp_path / "one")
     two, _ = outcomes_of(squares(tmp_path / "log"), tmp_path / "two", jobs=2)

@@ -32,11 +32,13 @@ def test_auto_is_better_where_the_paper_had_not_converged():
     for s in STRUCTURES:
         means = {f"mean {c}": v for c, v in exact["istanbul_mu"][s].items()}
         outcomes[f"{s} auto"] = Outcome(exact["istanbul_perf"][s] | means | {"below optimum": 0.0})
+        run = outcomes[f"{s} as run"].values
+        run |= {f"spread {name}": 0.03 for name in [*run]} | {"seeds": 8.0}  # a tolerance of 0.14
     found = verdicts(EXPERIMENT.tables(outcomes))
     for title in ("Istanbul: lower bound and fit", "Istanbul: posterior means"):
         for structure in STRUCTURES:
             converged = structure in ("full", "block 1")
-            verdict = "reproduces" if converged else "better than the paper: it had not converged"
+            verdict = "reproduces" if converged else "better: the paper's run had not converged"
             assert found[title, f"{structure}, auto"] == verdict
 
 

@@ -102,7 +102,7 @@ def unavailable(experiment: Experiment) -> str:
 def finished(
     experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int, only: bool = False
 ) -> dict[str, Outcome]:
-    """Run all cells and return their outcomes, or ``only`` those that have been run; a terminal shows a progress bar."""
+    """Run all cells and return their outcomes, or ``only`` those of before; a terminal shows a progress bar."""
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}
