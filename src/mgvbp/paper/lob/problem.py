@@ -61,13 +61,13 @@ class Plan:
     """The directory of FI-2010; empty for simulated data."""
     few_windows: int = 5000
     """Training windows of the measures along the way, and of the runs by values with the paper's iterations."""
-    iterations: int = 4000
+    iterations: int = 0
     """The paper's iterations, for the runs by values; with 0 there are none."""
 
 
 FULL = Plan(
     windows=50_000, passes=4000, batches=10, step_size=0.05, bound_draws=250, few_draws=50, checkpoints=12,
-    chain_windows=1000, num_warmup=100, num_draws=100, chains=2,
+    chain_windows=1000, num_warmup=100, num_draws=100, chains=2, iterations=4000,
 )  # fmt: skip
 QUICK = Plan(
     windows=2000,
@@ -77,7 +77,6 @@ QUICK = Plan(
     bound_draws=100,
     few_draws=25,
     checkpoints=5,
-    iterations=0,
 )
 
 

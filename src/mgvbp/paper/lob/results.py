@@ -48,6 +48,7 @@ REASON = (
     "there are several optima"
 )
 
+NOT_FREE = "the data may not be passed on; --data DIR runs on their files"
 STYLES = {
     "MGVBP gradient": ("C0", "-"),
     "QBVI gradient diag": ("C2", "-"),
@@ -72,7 +73,11 @@ def tables(outcomes: Outcomes, real: bool) -> Iterator[Table]:
         beside = {name: printed[row] for name, row in PRINTED.items()} if real else {}
         rows = rows_of(outcomes, (*PRINTED, TRUTH), beside, reasons=dict.fromkeys(beside, REASON))
         if not real:
-            rows += [Row(f"FI-2010: {name}", {}, numbers) for name, numbers in printed.items() if numbers]
+            rows += [
+                Row(f"FI-2010: {name}", {}, numbers, reason=NOT_FREE)
+                for name, numbers in printed.items()
+                if numbers
+            ]
         title = f"TABL on limit-order books, {part} windows ({'FI-2010' if real else 'simulated'})"
         text = note(outcomes, real) if part == "train" else MEASURED
         yield Table("tabl", title, columns, rows, bound="LB*", note=text)
