@@ -22,7 +22,10 @@ from mgvbp.paper.lob.runs import BY_VALUES, TRUTH, Schedule, run_mcmc
 from mgvbp.paper.spec import reference
 
 PAPER = reference("tabl")["paper"]["tabl"]
-TINY = Plan(windows=350, passes=30, batches=20, step_size=0.1, bound_draws=20, few_draws=20, checkpoints=2)
+TINY = Plan(
+    windows=350, passes=30, batches=20, step_size=0.1, bound_draws=20, few_draws=20, checkpoints=2, few_windows=200,
+    iterations=3,
+)  # fmt: skip
 SETTINGS = lob.settings(TINY)
 SMALL = experiment(quick=TINY)
 SEED = 1
@@ -96,9 +99,10 @@ def problem():
 
 
 def test_every_cell_has_what_tables_and_figures_show(outcomes):
-    assert set(outcomes) == {*SETTINGS, "ADAM", TRUTH}
+    assert set(outcomes) == {*SETTINGS, "ADAM", TRUTH, *(f"{name}, 3 iterations" for name in BY_VALUES)}
     tables = SMALL.tables(outcomes)
-    assert [table.label for table in tables] == ["tabl", "tabl", "tabl_passes"]
+    assert [table.label for table in tables] == ["tabl", "tabl", "tabl_passes", "tabl_values"]
+    assert [row.ours["iterations"] for row in tables[-1].rows] == [3.0, 3.0]
     for table in tables:
         for row in (row for row in table.rows if row.ours):
             missing = {c for c in table.columns if c not in row.ours}

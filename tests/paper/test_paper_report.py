@@ -34,6 +34,11 @@ VERDICTS = [
         Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -6.0, "beta": 2.0}, {"LB": -4.99}),
         "better: the paper's run had not converged",
     ),
+    # what an unconverged run says is nothing to agree with
+    (
+        Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.005, "beta": 1.0}, {"LB": -4.98}),
+        "better: the paper's run had not converged",
+    ),
     # not better: the paper was at the optimum as well
     (Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.015, "beta": 2.0}, {"LB": -5.0}), "differs (all columns)"),
     # nor if we are not: numbers on the way are no evidence, even where they agree

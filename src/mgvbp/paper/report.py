@@ -80,7 +80,7 @@ def write_report(directory: Path, section: Section, command: str, order: Iterabl
 def picture(figure: Figure) -> bytes:
     """The figure as a PNG file."""
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=130, bbox_inches="tight")
+    figure.savefig(content, format="png", dpi=130)
     return content.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from scipy.stats import t as student
@@ -37,14 +38,17 @@ def tolerances(
     prefix: str = "",
     factor: float = 1.0,
     of: float = 0.0,
+    rounding: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, float]:
     """How far one run of the paper may be from our number, by column: rounding and Monte Carlo error.
 
     ``values`` are those of `over_seeds`. Our number is the mean ``of`` so many runs, or of all. ``factor`` multiplies
-    the spread.
+    the spread. ``rounding`` has the columns that are not printed to three decimals.
     """
     if values.get("seeds", 0.0) < 2.0:
         return {}
     share = factor * quantile(values["seeds"], of)
     spreads = {c: values.get(f"spread {prefix}{c}") for c in columns}
-    return {c: ROUNDING + share * spread for c, spread in spreads.items() if spread is not None}
+    return {
+        c: rounding.get(c, ROUNDING) + share * spread for c, spread in spreads.items() if spread is not None
+    }

@@ -111,15 +111,11 @@ class Table:
         where = ", ".join(apart) if len(apart) < len(both) else "all columns"
         why = f": {row.reason}" if row.reason and apart else ""
         early = optimum is not None and printed is not None and optimum - printed > CONVERGED
-        if early and reached is not None and not converged:
+        if early and converged:
+            return f"{BETTER}: the paper's run had not converged"
+        if early and reached is not None:
             return f"{UNCONVERGED} ({f'apart in {where}' if apart else 'and alike'}){why}"
-        if not apart:
-            return REPRODUCES
-        return (
-            f"{BETTER}: the paper's run had not converged"
-            if early and converged
-            else f"{DIFFERS} ({where}){why}"
-        )
+        return f"{DIFFERS} ({where}){why}" if apart else REPRODUCES
 
 
 def rows_of(
