@@ -109,7 +109,7 @@ def report(tmp_path):
     figure.add_subplot().plot([1.0, 2.0])
     outcome = {"settings": {"number": 2}, "n_evaluations": 7}
     record = {"cell": "the square of 2", "seed": 0, "seconds": 0.5, "outcome": outcome}
-    section = Section("squares", "Squares & more", [table], {"path": figure}, [record])
+    section = Section("squares", "Squares & more", [table], {"path": figure}, [record], 3)
     return write_report(tmp_path / "out", section, "mgvbp reproduce <squares>", ["squares", "cubes"])
 
 
@@ -143,7 +143,9 @@ def test_the_page_is_well_formed_and_needs_nothing_else(report):
 def test_the_page_has_all_that_the_folder_has(report):
     """A second command adds its experiment to the page and the summary; they stand in their order."""
     rows = [Row("the cube of 2", {"value": 8.0}, {"value": 8.0})]
-    cubes = Section("cubes", "Cubes", [Table("tab:cubes", "Cubes of numbers", {"value": 0.5}, rows)], {}, [])
+    cubes = Section(
+        "cubes", "Cubes", [Table("tab:cubes", "Cubes of numbers", {"value": 0.5}, rows)], {}, [], 0
+    )
     page = write_report(report.parent, cubes, "mgvbp reproduce cubes", ["cubes", "squares"])
     text = page.read_text(encoding="utf-8")
     assert text.index('<section id="cubes">') < text.index('<section id="squares">')
@@ -177,5 +179,6 @@ def test_files_beside_the_page(report):
 def test_the_summary_counts_and_lists_what_differs(report):
     text = (report.parent / "summary.md").read_text()
     assert "| Squares <of numbers> (tab:squares) | 1 |  |  |  | 2 |  |" in text
-    assert "- the square of 1, the square of 3: differs (all columns)" in text
+    assert "- the square of 1; the square of 3: differs (all columns)" in text
     assert "the square of 2:" not in text
+    assert "| Squares & more | 1 of 3 | 0 s | 7 | `mgvbp reproduce <squares>`," in text

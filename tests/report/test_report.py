@@ -141,6 +141,7 @@ def test_the_experiments_have_the_same_page(page):
         "made": "now",
         "seconds": 1.0,
         "queries": 1,
+        "runs": "",
     }
     other = html_page({"slr": part | {"counts": [], "html": ""}})
     assert frame(other) == frame(page)

@@ -83,7 +83,8 @@ def reproduce(
         print_tables(console, tables)
         store = Store(directory, experiment.name, seed, quick)
         figures = experiment.figures(outcomes)
-        section = Section(name, title, tables, figures, list(store.records(outcomes)))
+        total = len(experiment.cells(quick))
+        section = Section(name, title, tables, figures, list(store.records(outcomes)), total)
         page = write_report(directory, section, command, EXPERIMENTS)
         console.print(f"\nreport: {page}")
     return code

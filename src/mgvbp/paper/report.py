@@ -39,7 +39,9 @@ class Section:
     tables: list[Table]
     figures: Mapping[str, Figure]
     records: list[dict[str, Any]]
-    """The stored records of its cells, with settings, seeds, queries and seconds."""
+    """The stored records of its finished cells, with settings, seeds, queries and seconds."""
+    cells: int
+    """How many cells it has, finished or not."""
 
 
 def write_report(directory: Path, section: Section, command: str, order: Iterable[str]) -> Path:
@@ -60,17 +62,16 @@ def write_report(directory: Path, section: Section, command: str, order: Iterabl
         "command": command,
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "seconds": sum(record["seconds"] for record in section.records),
+        "runs": f"{len(section.records)} of {section.cells}",
         "queries": sum(record["outcome"]["n_evaluations"] for record in section.records),
         "counts": counts(section.tables),
         "apart": apart(section.tables),
         "html": _section(section, pictures),
     }
     (parts / f"{section.name}.json").write_text(json.dumps(part), encoding="utf-8")
-    found = {
-        name: json.loads(path.read_text(encoding="utf-8"))
-        for name in order
-        if (path := parts / f"{name}.json").exists()
-    }
+    stored = {name: path for name in order if (path := parts / f"{name}.json").exists()}
+    others = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in stored.items()}
+    found = {name: other for name, other in others.items() if other.keys() == part.keys()}  # of this version
     (directory / "summary.md").write_text(markdown_summary(found), encoding="utf-8")
     target = directory / "report.html"
     target.write_text(html_page(found), encoding="utf-8")
@@ -148,12 +149,12 @@ def duration(seconds: float) -> str:
 
 def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
     """What each part took, how many rows of each table have which verdict, and the verdicts of those that differ."""
-    lines = ["| experiment | time | queries | made by |", "|---|---|---|---|"]
+    lines = ["| experiment | cells | time | queries | made by |", "|---|---|---|---|---|"]
     for part in parts.values():
-        took = f"{duration(part['seconds'])} | {part['queries']:,}"
+        took = f"{part['runs']} | {duration(part['seconds'])} | {part['queries']:,}"
         lines.append(f"| {part['title']} | {took} | `{part['command']}`, {part['made']} |")
     total = duration(sum(part["seconds"] for part in parts.values()))
-    lines += [f"| all | {total} | {sum(part['queries'] for part in parts.values()):,} | |", ""]
+    lines += [f"| all | | {total} | {sum(part['queries'] for part in parts.values()):,} | |", ""]
     lines += [f"| table | {' | '.join(HEADS)} |", "|---|" + "---|" * len(HEADS)]
     for part in parts.values():
         for title, label, numbers in part["counts"]:
@@ -163,7 +164,7 @@ def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
     for part in parts.values():
         for title, rows in part["apart"]:
             lines += ["", f"**{title}**", ""]
-            lines += [f"- {', '.join(names)}: {verdict}" for verdict, names in rows.items()]
+            lines += [f"- {'; '.join(names)}: {verdict}" for verdict, names in rows.items()]
     return "\n".join([*lines, ""])
 
 
@@ -180,8 +181,9 @@ def html_page(parts: Mapping[str, Mapping[str, Any]]) -> str:
     for name, part in parts.items():
         link = page.Html(f'<a href="#{page.text(name)}">{page.text(part["title"])}</a>')
         made = f"{part['command']}, {part['made']}"
-        rows.append([link, *_counted(sums(part)), duration(part["seconds"]), f"{part['queries']:,}", made])
-    contents = page.table(["", *HEADS, "time", "queries", "made by"], rows, words=True, wide=True)
+        took = [part["runs"], duration(part["seconds"]), f"{part['queries']:,}"]
+        rows.append([link, *_counted(sums(part)), *took, made])
+    contents = page.table(["", *HEADS, "cells", "time", "queries", "made by"], rows, words=True, wide=True)
     return page.html_page(
         "Manifold Gaussian Variational Bayes on the Precision Matrix, reproduced",
         [
