@@ -67,8 +67,11 @@ def figure() -> Figure:
         for side in (1.0, -1.0):
             panel.plot_surface(p11, p22, side * np.sqrt(p11 * p22), color="0.8", alpha=0.25, linewidth=0)
         panel.scatter(*coordinates(POINT), color="k", s=25)
-        panel.set(xlabel="p₁₁", ylabel="p₂₂", zlabel="p₁₂", title=title)
+        panel.set(xlabel="p₁₁", ylabel="p₂₂")
+        panel.set_zlabel("p₁₂", labelpad=3.0)
+        panel.set_title(title, y=0.95)
         panel.view_init(elev=20, azim=-50)
+        panel.set_box_aspect(None, zoom=0.78)  # room for the labels
     panels[0].plot(*coordinates(line[inside]), color="C0", label="P + tξ")
     panels[0].plot(*coordinates(line[~inside]), color="C3", ls="--", label="not positive definite")
     panels[1].plot(*coordinates(geodesic), color="0.3", ls=":", lw=2, label="exponential map")
@@ -83,5 +86,5 @@ def figure() -> Figure:
         panels[2].plot(*coordinates(ends), color="C0" if at is POINT else "C2", lw=2, label=name)
         panels[2].scatter(*coordinates(at), color="k" if at is POINT else "C2", s=25)
     for panel in panels:
-        panel.legend(frameon=False, fontsize="small", loc="upper left")
+        panel.legend(frameon=False, fontsize="small", loc="lower left")
     return drawing
