@@ -115,7 +115,7 @@ def test_records_of_other_versions_are_made_anew(tmp_path, monkeypatch):
 
 def test_records_say_how_the_numbers_came_about(tmp_path):
     outcomes_of(squares(tmp_path / "log", (2,)), tmp_path, seed=3)
-    (record,) = engine.Store(tmp_path, "squares", 3, False).records()
+    (record,) = engine.Store(tmp_path, "squares", 3, False).records(["the square of 2"])
     assert record["seed"] == 3
     assert record["outcome"]["settings"] == {"number": 2}
     assert record["outcome"]["n_evaluations"] == 7
@@ -123,6 +123,13 @@ def test_records_say_how_the_numbers_came_about(tmp_path):
     assert record["versions"]["mgvbp"] == mgvbp.__version__
     here = {name for name in ("jax", "optax", "blackjax") if importlib.util.find_spec(name)}
     assert here <= record["versions"].keys()
+
+
+def test_what_has_finished_is_shown_and_nothing_is_run(tmp_path):
+    log = tmp_path / "log"
+    outcomes_of(squares(log, (1,)), tmp_path)
+    found = command.finished(squares(log, (1, 2)), tmp_path, False, 0, 1, only=True)
+    assert list(found) == ["the square of 1"]
 
 
 def test_several_processes_give_the_same(tmp_path):

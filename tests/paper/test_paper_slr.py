@@ -55,5 +55,5 @@ def test_all_of_slr_but_its_long_chain():
     assert all(v == "at the exact optimum" for name, v in verdicts.items() if name not in ("ML", "MCMC"))
     for row in speed.rows:
         assert 0 < row.ours["MGVB"] < row.ours["MGVB rev."]  # twice the step in Σ arrives sooner
-    assert set(slr.EXPERIMENT.figures(outcomes)) == {"path"}
+    assert set(slr.EXPERIMENT.figures(outcomes)) == {"manifold", "path"}
     assert outcomes["auto"].values["slope"] == pytest.approx(outcomes["exact"].values["slope"], abs=1e-6)

@@ -111,19 +111,24 @@ def test_a_path_looks_at_every_tenth_iteration_and_knows_the_first_within_reach(
 # --- tables -------------------------------------------------------------------------------------------
 
 
-def verdict(values, paper):
-    table = noisy_table("t", "T", ["x"], [Row("a", values, paper, reason="why")], {"a": Outcome(values)})
+def verdict(values, paper, **others):
+    outcomes = {"a": Outcome(values), **{name: Outcome(other) for name, other in others.items()}}
+    table = noisy_table("t", "T", ["x"], [Row("a", values, paper, reason="why")], outcomes)
     return table.verdict(table.rows[0])
 
 
 def test_errors_are_those_of_the_row():
     assert verdict({"x": 1.0}, {"x": 1.0005}) == "reproduces"  # rounding
     assert verdict({"x": 1.0}, {"x": 1.002}) == "differs (all columns): why"
-    assert verdict({"x": 1.0, "sd x": 0.1}, {"x": 1.0134}) == "reproduces"  # 0.13 sd
-    assert verdict({"x": 1.0, "sd x": 0.1}, {"x": 1.015}).startswith("differs")
-    # a spread over seeds that was measured comes first: 3 √2 · 0.01 = 0.0424
-    assert verdict({"x": 1.0, "sd x": 9.0, "seeds x": 0.01}, {"x": 1.0428}) == "reproduces"
-    assert verdict({"x": 1.0, "sd x": 9.0, "seeds x": 0.01}, {"x": 1.0431}).startswith("differs")
+    # a row of several seeds: the 99.73% point of Student's t with 7 degrees of freedom is 4.53; times √(1 + 1/8)
+    seeds = {"x": 1.0, "sd x": 9.0, "spread x": 0.01, "seeds": 8.0}
+    assert verdict(seeds, {"x": 1.0483}) == "reproduces"
+    assert verdict(seeds, {"x": 1.0488}).startswith("differs")
+    # a row of one seed, beside another model with eight: the same share of its posterior sd, for two single runs
+    share = 4.53 * 2.0**0.5 * 0.01 / 9.0
+    one = {"x": 1.0, "sd x": 90.0, "seeds": 1.0}
+    assert verdict(one, {"x": 1.0 + 89.5 * share}, other=seeds) == "reproduces"
+    assert verdict(one, {"x": 1.0 + 91.5 * share}, other=seeds).startswith("differs")
     # 3 √(1/1000 + 1/1000) = 0.134 standard deviations
     assert verdict({"x": 1.0, "sd x": 1.0, "ESS": 1000.0}, {"x": 1.134}) == "reproduces"
     assert verdict({"x": 1.0, "sd x": 1.0, "ESS": 1000.0}, {"x": 1.137}).startswith("differs")

@@ -135,10 +135,18 @@ def test_the_experiments_have_the_same_page(page):
     def frame(html):
         return re.sub(r"<title>.*?</title>", "", html[: html.index("<body>")])
 
-    other = html_page([], f"mgvbp reproduce {HOSTILE}")
+    part = {
+        "title": HOSTILE,
+        "command": f"mgvbp reproduce {HOSTILE}",
+        "made": "now",
+        "seconds": 1.0,
+        "queries": 1,
+        "runs": "",
+    }
+    other = html_page({"slr": part | {"counts": [], "html": ""}})
     assert frame(other) == frame(page)
     assert "script" not in Page(other).tags
-    assert f"mgvbp reproduce {HOSTILE}" in Page(other).within("code")
+    assert f"mgvbp reproduce {HOSTILE}, now" in Page(other).within("td")
 
 
 def test_pictures_and_draws(page, small):

@@ -428,7 +428,9 @@ def test_after_an_interrupt_the_warning_says_how_to_go_on(path, method):
     settings = {"dim": D, "method": method, "num_draws": 20 if method == STEPS else None}
     pattern = r"^not converged, interrupted: .*mgvbp\.resume\((?P<path>'.*'), \.\.\.\) goes on with it \(docs: .*\)$"
     lives = [
-        lambda: mgvbp.fit(failing_at(3, Density()), checkpoint=path, **settings),  # the first points give no bound
+        lambda: mgvbp.fit(
+            failing_at(3, Density()), checkpoint=path, **settings
+        ),  # the first points give no bound
         lambda: mgvbp.resume(path, failing_at(3, Density())),  # the first call compares two draws
     ]
     for life in lives:

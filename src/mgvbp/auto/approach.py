@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import brentq
 
 from mgvbp.core.linalg import Array
 from mgvbp.families import Family
@@ -45,6 +44,8 @@ WIDE = 2.0
 """Standard deviations that the region must reach for its promises to say that there is nothing more to gain."""
 LOPSIDED = 1e6
 """An axis along which the values bend by so many times the median is too narrow for an approach."""
+BISECTIONS = 60
+"""How often the multiplier of the step is bisected: to round-off."""
 SMALLEST = 1e-8
 """Half-axis, in standard deviations of the initial Gaussian, below which the approach is given up."""
 
@@ -254,5 +255,8 @@ def highest(g: Array, H: Array) -> tuple[Array, float]:
         s = slopes / (low - eigenvalues)
         s[-1] += math.sqrt(max(1.0 - float(s @ s), 0.0))
     else:
-        s = slopes / (brentq(excess, low, high, xtol=1e-12 * size, rtol=1e-10) - eigenvalues)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+        s = slopes / (high - eigenvalues)
     return U @ s, float(slopes @ s + 0.5 * eigenvalues @ np.square(s))

@@ -33,6 +33,9 @@ def add(commands: Any) -> None:
         metavar="DIR",
         help="for the report and for finished runs, which are not run again (default: %(default)s)",
     )
+    command.add_argument(
+        "--finished", action="store_true", help="run nothing: make the report of the runs that have finished"
+    )
     command.set_defaults(run=run)
 
 
@@ -65,4 +68,5 @@ def run(arguments: argparse.Namespace) -> int:
         directory=arguments.out,
         command="mgvbp " + " ".join(arguments.command),
         data=arguments.data,
+        finished_only=arguments.finished,
     )

@@ -32,6 +32,10 @@ class Outcome(Enum):
         "check the gradient, or start elsewhere (initial_mean=)",
     )
     SETTLED = ("no improvement in {patience} iterations", "")
+    NEAR = (
+        "{reached}; the gradients of the last {window} iterations put the lower bound {gap:.2g} nats below its maximum",
+        "",
+    )
     MAX_ITERATIONS = ("reached max_iterations = {limit}", "try a larger max_iterations")
     MAX_EVALUATIONS = ("reached max_evaluations = {limit}", f"try a larger max_evaluations, {ELSEWHERE}")
     IMPROPER = (

@@ -35,6 +35,9 @@ from mgvbp.methods.optimizer import Frame, Optimizer, Step
 from mgvbp.problem.problem import Problem
 
 MAX_HALVINGS = 200
+TRY = "try method='auto', clip_gradient=100 or a smaller step_size"
+"""What helps against a divergence. Where the density falls exponentially, as in survival models, the first gradients
+are larger by many powers of ten than those near the optimum: then only a clip helps, as in the paper's experiments."""
 SMALLEST = 1e-140
 """Factors of the precision beyond this (or its inverse) would overflow when they are squared."""
 
@@ -165,9 +168,7 @@ class Method(ABC):
                 "clip_natural_gradient out, and take a smaller step_size"
             )
         if not (np.isfinite(g.sum()) and np.isfinite(G.sum())):
-            raise DivergenceError(
-                "the gradient is not finite: the iterates ran away; try a smaller step_size"
-            )
+            raise DivergenceError(f"the gradient is not finite: the iterates ran away; {TRY}")
         weight = self._clipping(family, L, g, G, first=m is None) * (
             1.0 if m is None else 1.0 - self.momentum
         )
@@ -186,7 +187,7 @@ class Method(ABC):
         mu_new = mu + beta * self.mean_move(family, L_new, m)
         scales = family.diagonal(L_new)
         if not (np.isfinite(mu_new).all() and scales.min() > SMALLEST and scales.max() < 1.0 / SMALLEST):
-            raise DivergenceError("the mean or the precision ran out of bounds; try a smaller step_size")
+            raise DivergenceError(f"the mean or the precision ran out of bounds; {TRY}")
         if self.momentum > 0.0 and K is not None:
             M = self.transport(family, K, M)
         return Step(Frame(mu_new, L_new, m, M), beta, reductions)

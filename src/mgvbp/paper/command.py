@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "istanbul": "Linear regression on the Istanbul stock exchange: four covariance structures",
     "nondiff": "The non-differentiable model",
     "lob": "A neural network on limit-order books",
+    "settings": "Data sets and hyper-parameters",
     "starts": "Starting values",
     "runtime": "Running times",
 }
@@ -49,37 +50,42 @@ def reproduce(
     directory: Path,
     command: str,
     data: Path | None = None,
+    finished_only: bool = False,
 ) -> int:
     """Run experiments one after the other; returns 0, or 1 if an experiment had to be left out.
 
     The report is written to ``directory``, where finished cells are kept, so that an interrupted run can go on.
-    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`.
+    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`. With
+    ``finished_only`` nothing is run: the report is of the cells that are there.
     """
     if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise MissingDependencyError(
             f"the experiments need the package{'s' * (len(absent) > 1)} {', '.join(absent)}: "
             "pip install 'mgvbp[experiments]'"
         )
-    console, sections, code = Console(), [], 0
+    console, code = Console(), 0
     for name, experiment in {name: load(name, data) for name in names}.items():
         title = EXPERIMENTS[name]
         missing, outcomes = unavailable(experiment), {}
         if not missing:
             console.rule(title)
             try:
-                outcomes = finished(experiment, directory, quick, seed, jobs)
+                outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
             except MissingDependencyError as error:
                 missing = str(error)
         if missing:
             console.print(f"\n[bold]{title}[/bold]: left out. {escape(missing)}")
             code = 1
             continue
+        if finished_only and not outcomes:
+            continue
         tables = experiment.tables(outcomes)
         print_tables(console, tables)
         store = Store(directory, experiment.name, seed, quick)
         figures = experiment.figures(outcomes)
-        sections.append(Section(name, title, tables, figures, list(store.records())))
-        page = write_report(directory, sections, command)
+        total = len(experiment.cells(quick))
+        section = Section(name, title, tables, figures, list(store.records(outcomes)), total)
+        page = write_report(directory, section, command, EXPERIMENTS)
         console.print(f"\nreport: {page}")
     return code
 
@@ -95,9 +101,9 @@ def unavailable(experiment: Experiment) -> str:
 
 
 def finished(
-    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int
+    experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int, only: bool = False
 ) -> dict[str, Outcome]:
-    """Run all cells and return their outcomes; a terminal shows a progress bar."""
+    """Run all cells and return their outcomes, or ``only`` those of before; a terminal shows a progress bar."""
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}
@@ -106,4 +112,6 @@ def finished(
         for done, total, found in run(experiment, directory, quick=quick, seed=seed, jobs=jobs):
             progress.update(task, completed=done, total=total)
             outcomes = found
+            if only:
+                break
     return outcomes

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import mgvbp
 from mgvbp.models import LinearRegression
+from mgvbp.paper.spec import reference
 
 Array = NDArray[np.float64]
 Method = mgvbp.MGVBP | mgvbp.MGVB | mgvbp.QBVI
@@ -28,22 +29,17 @@ ARRIVED = 0.05
 ROUNDING = 0.000501
 """Half a unit of the paper's third decimal, and a little for our own rounding."""
 
-COLUMNS = ("step_size", "decay_after", "clip_natural_gradient", "clip_initial", "max_iterations")
-"""The paper's β, t', the largest norm of a natural gradient, that of the first one, and t_max."""
-SHARED = {"momentum": 0.4, "window": 30, "patience": 500}
-"""The same in every row: ω, the window w of the moving average, and the patience P."""
-ROWS: dict[str, tuple[float, int, float, float, int]] = {
-    "Labour": (0.01, 1000, 3000.0, 1000.0, 1200),
-    "GARCH": (0.01, 1000, 1000.0, 1000.0, 1200),
-    "Istanbul": (0.07, 1000, 50_000.0, 500.0, 1200),
-    "Non-diff. model": (0.1, 5000, 150.0, 1000.0, 5000),
-}
-"""The paper's table of hyper-parameters; what the authors' code ran stands beside each experiment."""
+SYMBOLS = {
+    "step_size": "β", "clip_natural_gradient": "clip", "clip_initial": "first clip", "momentum": "ω", "window": "w",
+    "max_iterations": "t_max", "decay_after": "t'", "patience": "P",
+}  # fmt: skip
+"""The settings of a method, and how the paper's table of hyper-parameters calls them."""
 
 
 def printed(row: str, **changes: Any) -> dict[str, Any]:
-    """The settings of a method as the paper prints them for a row, with ``changes``."""
-    return {**dict(zip(COLUMNS, ROWS[row], strict=True)), **SHARED, **changes}
+    """The settings of a method as the paper prints them for a row of that table, with ``changes``."""
+    numbers = reference("settings")["paper"]["hyperparameters"][row]
+    return {name: numbers[symbol] for name, symbol in SYMBOLS.items()} | changes
 
 
 @contextmanager

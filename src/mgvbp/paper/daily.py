@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper.common import ARRIVED, COLOURS, METHODS, ROUNDING, Array
+from mgvbp.paper.seeds import NOTE, quantile, tolerances
 from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, reference, rows_of
 from mgvbp.paper.target import Path, Target
 from mgvbp.plots import finished, private_figure
@@ -25,18 +27,15 @@ which is small beside the tolerance that it decides."""
 EVERY = 10
 """A run is looked at in its first iteration and in every tenth after it: enough for a line in a figure."""
 LIKELIHOODS = ("LB*", "LB at point", "log-lik", "test log-lik")
-METHOD_ERROR = 0.13
-"""Posterior standard deviations by which two runs of a method may differ: 3√2 times 0.03. The spread of 0.03 is the
-largest of any column over five seeds (MGVBP and MGVB on GARCH and the two GJR models)."""
-FLAT_ERROR = 0.025
-"""Nats by which two runs may differ in LB* and log-lik. A posterior's mean is close to their top, where the slope is
-nil, so that the spread over draws would allow too much."""
 PAPER_ESS = 1000.0
 """Effective draws of the paper's MCMC. This is a guess: the paper states none for its 40,000 draws of a random walk."""
+FLAT = ("LB*", "LB at point", "log-lik")
+"""Columns with a maximum near the result: their spread is taken in nats, and not as a share of the posterior's."""
 JUDGED = (
-    f"A row reproduces if all its numbers are within rounding and {METHOD_ERROR} posterior standard deviations of the "
-    f"paper's (LB* and log-lik: {FLAT_ERROR}); MCMC within rounding and 3 Monte Carlo errors of both chains, where "
-    f"{PAPER_ESS:,.0f} effective draws are assumed for the paper's, which states none; ML within rounding."
+    f"{NOTE} Models that were run with one seed take the largest spread of those with several: in nats for LB* and "
+    "log-lik, in posterior standard deviations for the rest. MCMC: rounding and three Monte Carlo errors of both "
+    "chains, "
+    f"where {PAPER_ESS:,.0f} effective draws are assumed for the paper's, which states none. ML: rounding."
 )
 
 
@@ -89,7 +88,12 @@ class Daily(Target):
     def maximum_likelihood(self) -> Outcome:
         """The columns at the estimate."""
         theta, evaluations = self.estimate()
-        return Outcome(self.summary(theta), {}, {"optimiser": self.optimiser}, evaluations)
+        ratios = {f"z {name}": z for name, z in self.z_ratios(theta).items()}
+        return Outcome(self.summary(theta) | ratios, {}, {"optimiser": self.optimiser}, evaluations)
+
+    @abstractmethod
+    def z_ratios(self, theta: Array) -> dict[str, float]:
+        """Estimates over their standard errors, at the point of the largest likelihood."""
 
     def arrived(self, q: mgvbp.Gaussian) -> bool:
         """Whether the bound at ``q`` is near its optimum."""
@@ -99,7 +103,7 @@ class Daily(Target):
         """The smoothed bound and the columns of the tables at the iterations that a path has seen."""
         rows = self.report(np.array([q.mean for q in path.seen]))
         bound = trace.smoothed[np.array(path.iterations, dtype=int) - 1]
-        named = {"LB": bound, **rows}
+        named = {"LB": bound, "best": np.array([np.nanargmax(trace.smoothed) + 1.0]), **rows}
         return {"iteration": path.iterations, **{name: values.tolist() for name, values in named.items()}}
 
 
@@ -108,37 +112,65 @@ def at_optimum(optimum: Values) -> Values:
     return {**optimum, "LB at point": optimum["LB*"]}
 
 
-def errors_of(values: Mapping[str, float], columns: Sequence[str]) -> dict[str, float]:
-    """How far our row and the paper's may be apart.
+def widest(outcomes: Outcomes) -> dict[str, float]:
+    """The largest tolerances of single runs.
 
-    Each column has the rounding, and 3 standard errors of the difference: those of both chains where the row has an
-    effective sample size, those measured over seeds where it has them, and `METHOD_ERROR` otherwise.
+    Those of `FLAT` are in nats, and ``share`` is that of the other columns in posterior standard deviations.
     """
-    ess = values.get("ESS")
-    share = METHOD_ERROR if ess is None else 3.0 * (1.0 / ess + 1.0 / PAPER_ESS) ** 0.5
-    allowed = {c: ROUNDING + share * values[f"sd {c}"] for c in columns if f"sd {c}" in values}
-    if ess is None and allowed:
-        allowed |= {c: FLAT_ERROR for c in ("LB*", "log-lik") if c in columns}
-    seeds = {c: values[f"seeds {c}"] for c in columns if f"seeds {c}" in values}
-    return allowed | {c: ROUNDING + 3.0 * 2.0**0.5 * spread for c, spread in seeds.items()}
+    found: dict[str, float] = {}
+    for values in (outcome.values for outcome in outcomes.values()):
+        for name, spread in values.items():
+            column = name.removeprefix("spread ")
+            if column == name or column.startswith("sd ") or not values.get(f"sd {column}", column == "LB*"):
+                continue
+            size = 1.0 if column in FLAT else values[f"sd {column}"]
+            key = column if column in FLAT else "share"
+            found[key] = max(found.get(key, 0.0), quantile(values["seeds"], 1.0) * spread / size)
+    return found
+
+
+def errors_of(
+    values: Mapping[str, float], columns: Sequence[str], single: Mapping[str, float]
+) -> dict[str, float]:
+    """How far our row and the paper's may be apart, by column; empty for maximum likelihood.
+
+    ``single`` has the tolerances of rows that were run with one seed.
+    """
+    if values.get("seeds", 0.0) > 1.0:
+        return tolerances(values, columns)
+    spreads = {c: values[f"sd {c}"] for c in columns if f"sd {c}" in values}
+    if "ESS" in values:
+        share = 3.0 * (1.0 / values["ESS"] + 1.0 / PAPER_ESS) ** 0.5
+        return {c: ROUNDING + share * sd for c, sd in spreads.items()}
+    allowed = {c: ROUNDING + single["share"] * sd for c, sd in spreads.items() if "share" in single}
+    return allowed | {c: ROUNDING + single[c] for c in FLAT if c in columns and c in single and spreads}
 
 
 def noisy_table(
-    label: str, title: str, columns: Iterable[str], rows: list[Row], outcomes: Outcomes, note: str = ""
+    label: str,
+    title: str,
+    columns: Iterable[str],
+    rows: list[Row],
+    outcomes: Outcomes,
+    note: str = "",
+    cells: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
-    """A table whose rows have errors of their own: of one run, of a chain, or of the rounding alone.
+    """A table whose rows have errors of their own: of runs, of a chain, or of the rounding alone.
 
-    A row has the name of its cell.
+    A row has the name of its cell, unless ``cells`` has another.
     """
-    names = list(columns)
+    names, single = list(columns), widest(outcomes)
     return Table(
         label,
         title,
         dict.fromkeys(names, ROUNDING),
         rows,
-        bound="LB*" if "LB*" in names else "",
+        bound="LB*",
+        judge="LB at point",
         note=f"{JUDGED} {note}",
-        errors={row.name: errors_of(outcomes[row.name].values, names) for row in rows},
+        errors={
+            row.name: errors_of(outcomes[cells.get(row.name, row.name)].values, names, single) for row in rows
+        },
     )
 
 
@@ -217,6 +249,8 @@ def draw_row(
                 linestyle=STYLES.get(run, "-"),
                 linewidth=WIDTHS.get(run, 1.2),
             )
+            best = curves["best"][0]  # t*, the iteration of the result
+            panel.axvline(best, color=COLOURS[run.split()[0]], linestyle=STYLES.get(run, "-"), linewidth=0.7)
     first.axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
     first.set_ylim(optimum - 6.0, optimum + 0.5)
     for panel, title in zip((first, *losses), (f"{name}: lower bound", *PANELS), strict=True):

@@ -6,10 +6,9 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,16 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from mgvbp import report as page
+from mgvbp.paper.captions import CAPTIONS, Caption
 from mgvbp.paper.engine import versions
-from mgvbp.paper.spec import Row, Table, finite
+from mgvbp.paper.spec import BETTER, EXACT, REPRODUCES, STATES, Row, Table, finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+PARTS = "parts"
+"""The folder with a part of the page for each experiment: the page shows all that are there."""
 
 
 @dataclass(frozen=True)
@@ -35,118 +39,234 @@ class Section:
     tables: list[Table]
     figures: Mapping[str, Figure]
     records: list[dict[str, Any]]
-    """The stored records of its cells, with settings, seeds, queries and seconds."""
+    """The stored records of its finished cells, with settings, seeds, queries and seconds."""
+    cells: int
+    """How many cells it has, finished or not."""
 
 
-def write_report(directory: Path, sections: list[Section], command: str) -> Path:
-    """Write ``<experiment>.csv``, ``figures/``, ``summary.md`` and ``report.html``; returns the page's path."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for section in sections:
-        write_csv(directory / f"{section.name}.csv", section.tables)
-        for name, figure in section.figures.items():
-            path = directory / "figures" / f"{section.name}-{name}.png"
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(picture(figure))
-            figure.savefig(path.with_suffix(".svg"), bbox_inches="tight")
-    (directory / "summary.md").write_text(markdown_summary(sections, command), encoding="utf-8")
+def write_report(directory: Path, section: Section, command: str, order: Iterable[str]) -> Path:
+    """Write ``<experiment>.csv``, ``figures/`` and its part of ``summary.md`` and ``report.html``.
+
+    The page and the summary show the parts of all experiments that the directory has, in their ``order``. Returns the
+    page's path.
+    """
+    parts = directory / PARTS
+    parts.mkdir(parents=True, exist_ok=True)
+    (directory / "figures").mkdir(exist_ok=True)
+    write_csv(directory / f"{section.name}.csv", section.tables)
+    pictures = {f"{section.name}-{name}": picture(figure) for name, figure in section.figures.items()}
+    for name, png in pictures.items():
+        (directory / "figures" / f"{name}.png").write_bytes(png)
+    part = {
+        "title": section.title,
+        "command": command,
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "seconds": sum(record["seconds"] for record in section.records),
+        "runs": f"{len(section.records)} of {section.cells}",
+        "queries": sum(record["outcome"]["n_evaluations"] for record in section.records),
+        "counts": counts(section.tables),
+        "apart": apart(section.tables),
+        "html": _section(section, pictures),
+    }
+    (parts / f"{section.name}.json").write_text(json.dumps(part), encoding="utf-8")
+    stored = {name: path for name in order if (path := parts / f"{name}.json").exists()}
+    others = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in stored.items()}
+    found = {name: other for name, other in others.items() if other.keys() == part.keys()}  # of this version
+    (directory / "summary.md").write_text(markdown_summary(found), encoding="utf-8")
     target = directory / "report.html"
-    target.write_text(html_page(sections, command), encoding="utf-8")
+    target.write_text(html_page(found), encoding="utf-8")
     return target
 
 
-@cache
 def picture(figure: Figure) -> bytes:
     """The figure as a PNG file."""
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=150, bbox_inches="tight")
+    figure.savefig(content, format="png", dpi=130)
     return content.getvalue()
 
 
 def write_csv(path: Path, tables: list[Table]) -> None:
-    """Write one line for each number: table, row, column, ours, paper, exact, verdict of the row."""
+    """Write one line for each number: table, its title, row, column, ours, paper, exact, tolerance, verdict."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["table", "row", "column", "ours", "paper", "exact", "verdict"])
+        writer.writerow(["table", "title", "row", "column", "ours", "paper", "exact", "tolerance", "verdict"])
         for table in tables:
             for row in table.rows:
                 verdict = table.verdict(row)
                 for column in table.columns:
                     numbers = [values.get(column) for values in (row.ours, row.paper, row.exact)]
                     if any(finite(number) for number in numbers):
-                        writer.writerow([table.label, row.name, column, *numbers, verdict])
+                        allowed = table.allowed(row, column) if finite(numbers[1]) else ""
+                        writer.writerow(
+                            [table.label, table.title, row.name, column, *numbers, allowed, verdict]
+                        )
 
 
-KINDS = ("reproduce", "are better", "are exact", "differ")
-"""The four kinds of verdicts, as the end of a sentence that begins with "rows that"."""
+HEADS = ("reproduce", "better", "exact", "both unconverged", "differ", "not reproducible")
+"""How the columns are called that count `STATES`."""
 
 
-def kind(verdict: str) -> str:
-    """The one of `KINDS` that a verdict belongs to, which its first letter tells."""
-    return {"r": KINDS[0], "b": KINDS[1], "a": KINDS[2]}.get(verdict[:1], KINDS[3])
+def state(verdict: str) -> str:
+    """The one of `STATES` that a verdict begins with."""
+    return next(state for state in STATES if verdict.startswith(state))
 
 
-def counts(sections: list[Section]) -> list[tuple[Table, list[str]]]:
-    """For each table with verdicts, the number of rows of each of `KINDS`, as text; empty for none."""
-    tables = [table for section in sections for table in section.tables]
-    kinds = [[kind(verdict) for row in table.rows if (verdict := table.verdict(row))] for table in tables]
-    return [
-        (t, [str(own.count(k) or "") for k in KINDS]) for t, own in zip(tables, kinds, strict=True) if own
-    ]
+def counts(tables: list[Table]) -> list[tuple[str, str, list[int]]]:
+    """Title, label and the number of rows in each of `STATES`, for each table with verdicts."""
+    found = []
+    for table in tables:
+        states = [state(verdict) for row in table.rows if (verdict := table.verdict(row))]
+        if states:
+            found.append((table.title, table.label, [states.count(s) for s in STATES]))
+    return found
 
 
-def markdown_summary(sections: list[Section], command: str) -> str:
-    """How many rows of each table reproduce, and the verdicts of those that do not."""
-    lines = [f"Made by `{command}`.", "", f"| table | {' | '.join(KINDS)} |", "|---|" + "---|" * len(KINDS)]
-    apart = []
-    for table, numbers in counts(sections):
-        lines.append(f"| {table.title} ({table.label}) | {' | '.join(numbers)} |")
-        verdicts = {row.name: table.verdict(row) for row in table.rows}
-        different = [f"- {name}: {v}" for name, v in verdicts.items() if v and kind(v) in KINDS[1::2]]
-        if different:
-            apart += ["", f"**{table.title}**", "", *different]
-    return "\n".join([*lines, *apart, ""])
+def apart(tables: list[Table]) -> list[tuple[str, dict[str, list[str]]]]:
+    """By the titles of tables, the verdicts other than "reproduces" and "exact", each with its rows."""
+    found = []
+    for table in tables:
+        rows: dict[str, list[str]] = {}
+        for row in table.rows:
+            verdict = table.verdict(row)
+            if verdict and state(verdict) not in (REPRODUCES, EXACT):
+                rows.setdefault(verdict, []).append(row.name)
+        if rows:
+            found.append((table.title, rows))
+    return found
 
 
-def html_page(sections: list[Section], command: str) -> str:
+def sums(part: Mapping[str, Any]) -> list[int]:
+    """The number of rows in each of `STATES` over all tables of a part."""
+    return [sum(column) for column in zip(*(numbers for *_, numbers in part["counts"]), strict=True)] or [
+        0
+    ] * len(STATES)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as text."""
+    return f"{seconds / 60.0:,.1f} min" if seconds >= 60.0 else f"{seconds:.0f} s"
+
+
+def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
+    """What each part took, how many rows of each table have which verdict, and the verdicts of those that differ."""
+    lines = ["| experiment | cells | time | queries | made by |", "|---|---|---|---|---|"]
+    for part in parts.values():
+        took = f"{part['runs']} | {duration(part['seconds'])} | {part['queries']:,}"
+        lines.append(f"| {part['title']} | {took} | `{part['command']}`, {part['made']} |")
+    total = duration(sum(part["seconds"] for part in parts.values()))
+    lines += [f"| all | | {total} | {sum(part['queries'] for part in parts.values()):,} | |", ""]
+    lines += [f"| table | {' | '.join(HEADS)} |", "|---|" + "---|" * len(HEADS)]
+    for part in parts.values():
+        for title, label, numbers in part["counts"]:
+            lines.append(f"| {title} ({label}) | {' | '.join(str(n or '') for n in numbers)} |")
+    total_rows = [sum(column) for column in zip(*map(sums, parts.values()), strict=True)]
+    lines.append(f"| **all** | {' | '.join(f'**{n}**' if n else '' for n in total_rows)} |")
+    for part in parts.values():
+        for title, rows in part["apart"]:
+            lines += ["", f"**{title}**", ""]
+            lines += [f"- {'; '.join(names)}: {verdict}" for verdict, names in rows.items()]
+    return "\n".join([*lines, ""])
+
+
+def html_page(parts: Mapping[str, Mapping[str, Any]]) -> str:
     """The whole report as one page without scripts or links to elsewhere."""
     stack = ", ".join(f"{name} {version}" for name, version in versions().items())
-    made = f"<code>{page.text(command)}</code><br>{datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {page.text(stack)}"
     paper = page.text("the paper's below it", "quiet")
     exact = page.text("that of the exact optimum of the lower bound", "exact")
-    legend = f"Each row has our number, {paper} and {exact}, where there is one. The verdict says if it reproduces."
-    links = " · ".join(f'<a href="#{page.text(s.name)}">{page.text(s.title)}</a>' for s in sections)
+    legend = (
+        f"Each cell has our number, {paper} and {exact}, where there is one; ± below a column's name is the tolerance, "
+        "from the least to the largest of its rows. The verdict stands below the name of a row."
+    )
+    rows = []
+    for name, part in parts.items():
+        link = page.Html(f'<a href="#{page.text(name)}">{page.text(part["title"])}</a>')
+        made = f"{part['command']}, {part['made']}"
+        took = [part["runs"], duration(part["seconds"]), f"{part['queries']:,}"]
+        rows.append([link, *_counted(sums(part)), *took, made])
+    contents = page.table(["", *HEADS, "cells", "time", "queries", "made by"], rows, words=True, wide=True)
     return page.html_page(
         "Manifold Gaussian Variational Bayes on the Precision Matrix, reproduced",
         [
-            page.paragraph(page.Html(made), "note"),
+            page.paragraph(stack, "note"),
             page.paragraph(page.Html(legend)),
-            page.paragraph(page.Html(links)),
-            page.table(["rows that", *KINDS], [[t.title, *numbers] for t, numbers in counts(sections)]),
-            *map(_section, sections),
+            contents,
+            *(page.Html(part["html"]) for part in parts.values()),
         ],
     )
 
 
-def _section(section: Section) -> page.Html:
-    pictures = [_picture(figure, name) for name, figure in section.figures.items()]
+def _counted(numbers: Iterable[int]) -> list[page.Html]:
+    """Numbers of rows by state, in the colours of their verdicts; empty for none."""
+    return [
+        page.text(str(n), _colour(s)) if n else page.Html("") for s, n in zip(STATES, numbers, strict=True)
+    ]
+
+
+def _colour(state: str) -> str:
+    return "good" if state in (REPRODUCES, BETTER, EXACT) else "doubt"
+
+
+def _anchor(section: Section, number: int) -> str:
+    return f"{section.name}-table-{number}"
+
+
+def _section(section: Section, pictures: Mapping[str, bytes]) -> page.Html:
+    anchors = {table.title: _anchor(section, i) for i, table in enumerate(section.tables)}
+    rows = [
+        [page.Html(f'<a href="#{anchors[title]}">{page.text(title)}</a>'), *_counted(numbers)]
+        for title, _, numbers in counts(section.tables)
+    ]
+    contents = page.table(["rows that", *HEADS], rows, wide=True) if rows else page.Html("")
     return page.section(
-        section.title, *map(_table, section.tables), *pictures, _settings(section.records), name=section.name
+        section.title,
+        contents,
+        *(_table(table, anchors[table.title]) for table in section.tables),
+        *(_picture(section, name, png) for name, png in pictures.items()),
+        _settings(section.records),
+        name=section.name,
     )
 
 
-def _picture(figure: Figure, name: str) -> page.Html:
-    data = base64.b64encode(picture(figure)).decode()
-    return page.Html(f'<figure><img alt="{page.text(name)}" src="data:image/png;base64,{data}"></figure>')
+def _picture(section: Section, name: str, png: bytes) -> page.Html:
+    """A figure with its caption, which links to the tables with its numbers."""
+    caption = CAPTIONS.get(name, Caption("", name))
+    links = [
+        f'<a href="#{_anchor(section, i)}">{page.text(table.title)}</a>'
+        for i, table in enumerate(section.tables)
+        if table.label in caption.tables
+    ]
+    words = page.text(caption.label, "label") + " " if caption.label else ""
+    words += page.text(caption.text) + (f" Numbers: {'; '.join(links)}." if links else "")
+    data = base64.b64encode(png).decode()
+    return page.Html(
+        f'<figure id="{page.text(name)}"><img alt="{page.text(caption.text)}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{words}</figcaption></figure>"
+    )
 
 
-def _table(table: Table) -> page.Html:
+def _table(table: Table, anchor: str) -> page.Html:
+    head = [page.Html(page.text(c) + _tolerance(table, c)) for c in table.columns]
     rows = [
-        [row.name, *(_cell(table, row, column) for column in table.columns), _mark(table.verdict(row))]
+        [_name(row.name, table.verdict(row)), *(_cell(table, row, column) for column in table.columns)]
         for row in table.rows
     ]
-    heading = f"<h3>{page.text(table.title)} {page.text(table.label, 'note')}</h3>"
+    heading = f'<h3 id="{anchor}">{page.text(table.title)} {page.text(table.label, "label")}</h3>'
     note = page.paragraph(table.note, "note") if table.note else ""
-    return page.Html(heading + page.table(["", *table.columns, "verdict"], rows, words=True) + note)
+    return page.Html(heading + page.table(["", *head], rows, wide=True) + note)
+
+
+def _tolerance(table: Table, column: str) -> str:
+    """The tolerance of a column as a line below its name."""
+    least, most = table.tolerance(column)
+    if not finite(least):
+        return ""
+    shown = f"±{least:.2g}" if f"{least:.2g}" == f"{most:.2g}" else f"±{least:.2g}–{most:.2g}"
+    return f"<br>{page.text(shown, 'note')}"
+
+
+def _name(name: str, verdict: str) -> page.Html:
+    mark = f"<br>{page.text(verdict, _colour(state(verdict)) + ' verdict')}" if verdict else ""
+    return page.Html(page.text(name) + mark)
 
 
 def _cell(table: Table, row: Row, column: str) -> page.Html:
@@ -159,10 +279,6 @@ def _cell(table: Table, row: Row, column: str) -> page.Html:
     return page.Html("<br>".join(lines) or "–")
 
 
-def _mark(verdict: str) -> page.Html:
-    return page.text(verdict, "doubt" if kind(verdict) == "differ" else "good") if verdict else page.Html("")
-
-
 def _settings(records: list[dict[str, Any]]) -> page.Html:
     rows = [
         [
@@ -170,12 +286,12 @@ def _settings(records: list[dict[str, Any]]) -> page.Html:
             str(r["seed"]),
             f"{r['outcome']['n_evaluations']:,}",
             f"{r['seconds']:.2f}",
-            json.dumps(r["outcome"]["settings"]),
+            json.dumps(r["outcome"]["settings"], ensure_ascii=False),
         ]
         for r in records
     ]
     head = ["run", "seed", "queries", "seconds", "settings"]
-    table = page.table(head, rows, words=True)
+    table = page.table(head, rows, words=True, wide=True)
     return page.Html(f"<details><summary>Settings, queries and times</summary>{table}</details>")
 
 
@@ -222,7 +338,7 @@ def verdict_lines(table: Table) -> Text:
             rows.setdefault(verdict, []).append(row.name)
     lines = []
     for verdict, names in rows.items():
-        style = "green" if verdict[0] in "rba" else "yellow"
+        style = "green" if _colour(state(verdict)) == "good" else "yellow"
         lines.append(Text.assemble((verdict, style), " – ", ", ".join(names)))
     return Text("\n").join(lines)
 

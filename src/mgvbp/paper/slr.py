@@ -17,6 +17,7 @@ import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
+from mgvbp.paper import manifold
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
@@ -142,7 +143,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
 
 
 def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
-    """Figure SLR_low: (μ, Σ) for intercept and slope, and the divergence, at the smallest and at the largest step."""
+    """Figures manifold and SLR_low: (μ, Σ) of intercept and slope, and the divergence, at two steps."""
     if not outcomes.keys() >= {"exact", *PATHS}:
         return {}
     figure = private_figure(12.0, 6.5)
@@ -164,7 +165,7 @@ def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
         row[2].set(yscale="log", ylim=(1e-5, None))
     for axis in axes[0]:
         axis.legend(frameon=False)
-    return {"path": figure}
+    return {"manifold": manifold.figure(), "path": figure}
 
 
 EXPERIMENT = Experiment("slr", cells, tables, figures)

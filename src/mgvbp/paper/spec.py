@@ -52,7 +52,18 @@ class Row:
     paper: Values = field(default_factory=dict)
     exact: Values = field(default_factory=dict)
     reason: str = ""
-    """Why our numbers may differ from the paper's; it is shown if they do."""
+    """Why our numbers may differ from the paper's, or why we have none; it is shown if so."""
+
+
+REPRODUCES, BETTER, EXACT, UNCONVERGED, DIFFERS, IMPOSSIBLE = STATES = (
+    "reproduces", "better", "at the exact optimum", "both unconverged", "differs", "not reproducible",
+)  # fmt: skip
+"""What a verdict begins with.
+
+Reproduces: every number is within its tolerance. Better: our run is at the optimum of the lower bound, and the paper's
+was not. At the exact optimum: the same of a row that the paper has not. Both unconverged: neither run is at the
+optimum, so that their numbers estimate nothing, whether they agree or not. Differs: some numbers are apart. Not
+reproducible: the paper has numbers that nobody can make again."""
 
 
 @dataclass(frozen=True)
@@ -66,28 +77,45 @@ class Table:
     rows: list[Row]
     decimals: int = 3
     bound: str = ""
-    """The column of the lower bound, if there is one. Where numbers differ it tells which run was better."""
+    """The column of the lower bound, if there is one. Its exact optimum tells which runs had converged."""
+    judge: str = ""
+    """The column with our bound at the result without noise, if ``bound`` is noisy."""
     note: str = ""
     errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By row and column, tolerances of a row's own, which come before those of ``columns``."""
 
+    def allowed(self, row: Row, column: str) -> float:
+        """The tolerance of a number."""
+        return self.errors.get(row.name, {}).get(column, self.columns[column])
+
+    def tolerance(self, column: str) -> tuple[float, float]:
+        """The least and the largest tolerance of the numbers in a column; nan where nothing is judged."""
+        judged = [row for row in self.rows if finite(row.ours.get(column)) and finite(row.paper.get(column))]
+        found = [x for row in judged if finite(x := self.allowed(row, column))]
+        return (min(found), max(found)) if found else (math.nan, math.nan)
+
     def verdict(self, row: Row) -> str:
-        """Whether a row reproduces the paper; if not, where it differs and why. Empty without anything to compare."""
-        allowed = {**self.columns, **self.errors.get(row.name, {})}
-        compared = {c: (row.ours.get(c), row.paper.get(c)) for c in self.columns}
-        pairs = {c: (a, b) for c, (a, b) in compared.items() if a is not None and b is not None}
-        apart = [c for c, (a, b) in pairs.items() if not abs(a - b) <= allowed[c]]
-        optimum, reached = row.exact.get(self.bound), row.ours.get(self.bound)
-        converged = optimum is not None and reached is not None and abs(optimum - reached) <= CONVERGED
-        if not pairs:
-            return "at the exact optimum" if converged else ""
-        if not apart:
-            return "reproduces"
+        """One of `STATES`, with what differs and why; empty without anything to compare."""
+        ours, paper = (
+            {c: x for c in self.columns if (x := of.get(c)) is not None} for of in (row.ours, row.paper)
+        )
+        if paper and not ours:
+            return f"{IMPOSSIBLE}: {row.reason}" if row.reason else ""
+        optimum, reached = row.exact.get(self.bound), row.ours.get(self.judge or self.bound)
         printed = row.paper.get(self.bound)
-        if converged and printed is not None and optimum is not None and optimum - printed > CONVERGED:
-            return "better than the paper: it had not converged"
-        columns = ", ".join(apart) if len(apart) < len(pairs) else "all columns"
-        return f"differs ({columns})" + (f": {row.reason}" if row.reason else "")
+        converged = optimum is not None and reached is not None and abs(optimum - reached) <= CONVERGED
+        both = [c for c in ours if c in paper and self.allowed(row, c) < math.inf]
+        if not both:
+            return EXACT if converged else ""
+        apart = [c for c in both if not abs(ours[c] - paper[c]) <= self.allowed(row, c)]
+        where = ", ".join(apart) if len(apart) < len(both) else "all columns"
+        why = f": {row.reason}" if row.reason and apart else ""
+        early = optimum is not None and printed is not None and optimum - printed > CONVERGED
+        if early and converged:
+            return f"{BETTER}: the paper's run had not converged"
+        if early and reached is not None:
+            return f"{UNCONVERGED} ({f'apart in {where}' if apart else 'and alike'}){why}"
+        return f"{DIFFERS} ({where}){why}" if apart else REPRODUCES
 
 
 def rows_of(

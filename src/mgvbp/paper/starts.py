@@ -9,24 +9,36 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import mgvbp
 from mgvbp import datasets
-from mgvbp.paper.common import ARRIVED, Array, grid_lower_bound, printed
+from mgvbp.paper.common import ARRIVED, ROUNDING, Array, grid_lower_bound, printed
 from mgvbp.paper.labour import measures
 from mgvbp.paper.labour import problem as labour
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
 from mgvbp.paper.volatility import MODELS, Volatility
 
-BLOCK, QUICK = 20, 4
-"""Runs of a cell, and of one in a quick run. 20 is the number in the authors' files for Labour; the paper says 200."""
-BLOCKS = 10
-"""Cells of a row of `auto`: the paper's 200 runs. MGVBP has one, as its runs take seconds each."""
-SAMPLES = {"1,689 days": 1689, "1,698 days": 1698}
-"""The lengths that the sample of GARCH may have had, by the names of their cells."""
+BLOCK, QUICK = 5, 4
+"""Runs of a cell, and of one in a quick run."""
+RUNS, THEIRS = 200, 20
+"""Runs of a row of `auto`, as many as the paper says; and of MGVBP, whose runs take seconds each, as many as the
+authors' files have for Labour."""
 PERCENTAGES = ("accuracy", "precision", "recall", "F1")
-DAYS = 1689
-"""Training days that the paper prints for this table, nine fewer than its other tables have."""
+DAYS, CENTRED = 1689, 2113
+"""The sample of the table on GARCH: the first 1,689 returns, less the mean of the first 2,113. The paper prints the
+first number and not the second, which was found by trying: its neighbours miss the printed bound by 0.4 nats."""
+SAMPLES = {
+    "1,689 days, less the mean of 2,113": (DAYS, CENTRED),
+    "1,689 days, less the mean of 2,123": (DAYS, 2123),
+    "1,698 days, less the mean of 2,123": (1698, 2123),
+}
+"""Samples that the table may be of, by the names of their cells: days, and days whose mean is subtracted."""
+SAMPLE_NOTE = (
+    "Paper: the mean over its 19 rows. Tolerance: three of its largest standard deviations over runs. LB is not "
+    "judged, as the paper's is the largest of 2,500 noisy values, 0.011 above the bound there in our runs. The other "
+    "tables have 1,698 days."
+)
 ORDER = 11
 """Order of the rule for the bound of GARCH. That of the experiment `volatility` is 7, with errors below 0.003 nats."""
 
@@ -52,13 +64,14 @@ STARTS = [Start(centre, spread) for centre in (0.0, 5.0, -5.0) for spread in (0.
 STARTS += [Start(constant) for constant in (0.0, 1.0, -1.0, 5.0, -5.0, 20.0, -20.0)]
 FAR = [Start(20.0), Start(-20.0)]
 """The farthest starts."""
-LONGER = "MGVBP, Labour's clip and iterations"
-"""A method that is there only to reach the optimum of GARCH from the farthest starts."""
-PRINTED = printed("GARCH", precision_scale=2.0)
+AS_PRINTED = "MGVBP, settings as printed"
+"""A row that shows what the printed settings of GARCH give, from 0 and from the farthest starts."""
+PRINTED = printed("ARCH-GARCH-GJR", precision_scale=2.0)
 SCRIPT = PRINTED | {
     "decay_after": 2000, "clip_natural_gradient": 3000.0, "patience": 2000, "max_iterations": 2500,
 }  # fmt: skip
-"""The authors' script for Labour, with the iterations of their saved runs."""
+"""The authors' script for Labour, with the iterations of their saved runs. Their table on GARCH has them too: with the
+printed 1,200 iterations LB is 0.004 lower, which is three of the paper's standard deviations."""
 
 
 class Posed(NamedTuple):
@@ -79,8 +92,7 @@ class Case:
     label: str
     title: str
     pose: Callable[[], Posed]
-    tolerances: Mapping[str, tuple[float, float]]
-    """By column, how far our number may be from the paper's: for the mean, and for the standard deviation × 100."""
+    columns: tuple[str, ...]
     methods: Mapping[str, dict[str, Any] | None]
     """The settings of each method; None is `auto`."""
     options: Mapping[str, Any]
@@ -89,8 +101,8 @@ class Case:
     note: str
 
     def starts(self, method: str) -> list[Start]:
-        """The starts of a method: all of them, but for `LONGER` only the far ones."""
-        return FAR if method == LONGER else STARTS
+        """The starts of a method: all of them, but for `AS_PRINTED` only 0 and the far ones."""
+        return [Start(0.0), *FAR] if method == AS_PRINTED else STARTS
 
 
 def classification(mean: Array) -> dict[str, float]:
@@ -105,13 +117,14 @@ def pose_labour() -> Posed:
 
 
 @cache
-def pose_garch(days: int = DAYS) -> Posed:
-    """GARCH(1,0,1) on the first returns of the S&P 500.
+def pose_garch(days: int = DAYS, centred: int = CENTRED) -> Posed:
+    """GARCH(1,0,1) on the first returns of the S&P 500, less the mean of the first ``centred``.
 
     The table shows minus the log-likelihood (the sign that the paper prints) and the mean squared error against r².
     """
     data, model = datasets.load("sp500"), MODELS["GARCH(1,0,1)"]
-    returns = np.concatenate([data.train["r"], data.test["r"]])[:days]
+    every = np.concatenate([data.train["r"], data.test["r"]])
+    returns = every[:days] - every[:centred].mean()
     at = Volatility(model, {"": (model.likelihood(returns), {"r": returns**2})})
 
     def metrics(mean: Array) -> dict[str, float]:
@@ -123,15 +136,18 @@ def pose_garch(days: int = DAYS) -> Posed:
 
 
 STATISTICS = (
-    "Statistics are over all runs; those that end within 0.05 nats of the optimum have arrived. The numbers "
-    "of the paper's column σ² are standard deviations in its authors' code, and so here. "
+    "Statistics are of the runs whose LB is within three scaled median deviations of the median, as the authors' are; "
+    "kept says how many. Of all runs those have arrived that end within 0.05 nats of the optimum. The paper's column "
+    "σ² has standard deviations in its authors' code, and so here. A row reproduces if every mean is within rounding "
+    "and three standard errors of the difference of the two means, and every standard deviation within three of its "
+    "own (by the paper's spread, and 20 runs of the paper's). "
 )
 CASES = [
     Case(
         "StartValLabour",
         "Starting values, logistic regression on the Labour data",
         pose_labour,
-        {"LB": (0.005, 0.15), **dict.fromkeys(PERCENTAGES, (0.18, 0.1))},  # one label of 564
+        ("LB", *PERCENTAGES),
         {"MGVBP": SCRIPT, "auto": None},
         {"estimator": "loglik", "draws": "sobol", "num_draws": 75, "initial_variance": 0.05},
         "standard deviations of few runs scatter, and the paper's are of 20",
@@ -142,12 +158,12 @@ CASES = [
         "StartValGARCH",
         "Starting values, GARCH(1,0,1) on the S&P 500",
         pose_garch,
-        {"LB": (0.02, 0.3), "−loglik": (0.02, 0.3), "MSE": (0.01, 0.3)},
-        {"MGVBP": PRINTED, LONGER: SCRIPT, "auto": None},
+        ("LB", "−loglik", "MSE"),
+        {"MGVBP": SCRIPT, AS_PRINTED: PRINTED, "auto": None},
         {"estimator": "h", "draws": "sobol", "num_draws": 150, "initial_variance": 0.05},
-        "the paper's sample is another, and with the printed settings not every run arrives",
-        "MGVBP has the printed settings, on the first 1,689 returns; which settings and returns the "
-        "paper's rows had is not known.",
+        "from here some runs do not arrive, and more than the removal of outliers can hide",
+        "MGVBP has the settings of the authors' script for Labour, with which the paper's numbers are met and with the "
+        "printed ones they are not; the sample is the first 1,689 returns less the mean of the first 2,113.",
     ),
 ]
 
@@ -160,7 +176,7 @@ def replicate(case: Case, start: Start, method: str, block: int, seed: int, size
     """
     posed, settings = case.pose(), case.methods[method]
     chosen = {} if settings is None else {"method": mgvbp.MGVBP(**settings), **case.options}
-    curves: dict[str, list[float]] = {name: [] for name in (*case.tolerances, "at point", "queries")}
+    curves: dict[str, list[float]] = {name: [] for name in (*case.columns, "at point", "queries")}
     for i in range(block * size, (block + 1) * size):
         rng = np.random.default_rng([seed, STARTS.index(start), i])
         mean = start.draw(posed.prior.dim, rng)
@@ -172,12 +188,12 @@ def replicate(case: Case, start: Start, method: str, block: int, seed: int, size
     return Outcome({}, curves, {"start": start.name, **shown}, int(sum(curves["queries"])))
 
 
-def fit_sample(days: int, seed: int) -> Outcome:
-    """`auto` on the first ``days`` returns, to a thousandth of a nat."""
-    posed = pose_garch(days)
+def fit_sample(days: int, centred: int, seed: int) -> Outcome:
+    """`auto` on a sample, to a thousandth of a nat."""
+    posed = pose_garch(days, centred)
     q = mgvbp.fit(posed.model, posed.prior, tol=0.001, rng=seed)
     values = {"LB": posed.bound(q), **posed.metrics(q.mean)}
-    return Outcome(values, {}, {"days": days}, q.n_evaluations)
+    return Outcome(values, {}, {"days": days, "centred over": centred}, q.n_evaluations)
 
 
 def cell_name(case: Case, start: Start, method: str, block: int) -> str:
@@ -190,11 +206,11 @@ def cells(quick: bool) -> Cells:
 
     A quick run has one block of few runs, from the first start, and with `auto` from the far ones too.
     """
-    found: Cells = {name: partial(fit_sample, days) for name, days in SAMPLES.items()}
+    found: Cells = {name: partial(fit_sample, *sample) for name, sample in SAMPLES.items()}
     run = partial(replicate, size=QUICK if quick else BLOCK)
-    for block, case in product(range(1 if quick else BLOCKS), CASES):
+    for block, case in product(range(1 if quick else RUNS // BLOCK), CASES):
         for method, settings in case.methods.items():
-            if settings and block:
+            if settings and block * BLOCK >= THEIRS:
                 continue
             few = STARTS[:1] if settings else [STARTS[0], *FAR]
             for start in case.starts(method):
@@ -205,45 +221,72 @@ def cells(quick: bool) -> Cells:
 
 def case_table(case: Case, outcomes: Outcomes) -> Table:
     """The table of a case; the paper's numbers stand beside the rows of MGVBP, which has the paper's settings."""
-    columns = {name: mean for name, (mean, _) in case.tolerances.items()}
-    columns |= {f"sd {name}": spread for name, (_, spread) in case.tolerances.items()}
-    columns |= {"arrived %": 0.0, "queries": 0.0, "runs": 0.0}
+    columns = dict.fromkeys([*case.columns, *(f"sd {name}" for name in case.columns)], ROUNDING)
+    columns |= {"arrived %": 0.0, "queries": 0.0, "runs": 0.0, "kept": 0.0}
     exact, theirs = (reference("starts")[who][case.label] for who in ("exact", "paper"))
-    rows = []
+    rows, errors = [], {}
     for start in STARTS:
         for method in case.methods:
-            names = [cell_name(case, start, method, block) for block in range(BLOCKS)]
+            names = [cell_name(case, start, method, block) for block in range(RUNS // BLOCK)]
             done = [outcomes[name].curves for name in names if name in outcomes]
             if done:
                 runs = {name: np.concatenate([curves[name] for curves in done]) for name in done[0]}
                 paper = theirs[start.name] if method == "MGVBP" else {}
-                ours = statistics(case, runs, exact["LB"])
-                rows.append(Row(f"{start.name} {method}", ours, paper, exact, case.reason))
-    return Table(case.label, case.title, columns, rows, bound="LB", note=STATISTICS + case.note)
+                row = Row(
+                    f"{start.name} {method}", statistics(case, runs, exact["LB"]), paper, exact, case.reason
+                )
+                rows.append(row)
+                errors[row.name] = standard_errors(case, row)
+    return Table(
+        case.label, case.title, columns, rows, bound="LB", note=STATISTICS + case.note, errors=errors
+    )
+
+
+def unit(name: str) -> float:
+    """In what unit the standard deviation of a column is shown: × 100, but of percentages in points."""
+    return 1.0 if name in PERCENTAGES else 100.0
+
+
+def usual(values: Array) -> NDArray[np.bool_]:
+    """Which values are within three scaled median absolute deviations of their median, (n,)."""
+    away = np.abs(values - np.median(values))
+    return np.asarray(away <= 3.0 * 1.4826 * np.median(away))
 
 
 def statistics(case: Case, runs: Mapping[str, Array], optimum: float) -> dict[str, float]:
-    """What a row shows of its runs; standard deviations are × 100, but those of percentages are in points."""
-    shown = {name: float(runs[name].mean()) for name in case.tolerances}
-    for name in case.tolerances:
-        unit = 1.0 if name in PERCENTAGES else 100.0
-        shown[f"sd {name}"] = unit * float(runs[name].std(ddof=1))
+    """What a row shows of its runs."""
+    kept = usual(runs["LB"])
+    shown = {name: float(runs[name][kept].mean()) for name in case.columns}
+    for name in case.columns:
+        shown[f"sd {name}"] = unit(name) * float(runs[name][kept].std(ddof=1)) if kept.sum() > 1 else 0.0
     shown["arrived %"] = 100.0 * float(np.mean(optimum - runs["at point"] <= ARRIVED))
-    return shown | {"queries": float(runs["queries"].mean()), "runs": float(len(runs["LB"]))}
+    counts = {"runs": float(len(kept)), "kept": float(kept.sum())}
+    return shown | {"queries": float(runs["queries"].mean()), **counts}
+
+
+def standard_errors(case: Case, row: Row) -> dict[str, float]:
+    """How far each number of a row may be from the paper's: rounding and three standard errors of the difference."""
+    allowed = {}
+    for name in case.columns if row.paper else ():
+        spread = row.paper[f"sd {name}"] or 0.0
+        n = 1.0 / (1.0 / (row.ours["kept"] or 1.0) + 1.0 / THEIRS)
+        allowed[name] = ROUNDING + 3.0 * spread / unit(name) / n**0.5
+        allowed[f"sd {name}"] = ROUNDING + 3.0 * spread / (2.0 * n) ** 0.5
+    return allowed
 
 
 def tables(outcomes: Outcomes) -> Iterator[Table]:
-    """Both tables with one row a start and method, and `auto` on both samples that the second one may be of."""
+    """Both tables with one row a start and method, and `auto` on the samples that the second one may be of."""
     yield from (case_table(case, outcomes) for case in CASES)
-    columns = {"LB": 0.02, "−loglik": 0.01, "MSE": 0.005}
-    row = reference("starts")["paper"]["StartValGARCH"]["N(0, 0.1)"]
-    paper = {name: row[name] for name in columns}
+    theirs = reference("starts")["paper"]["StartValGARCH"].values()
+    columns = CASES[1].columns
+    paper = {c: float(np.mean([row[c] for row in theirs])) for c in columns}
     exact = reference("starts")["exact"]["sample"]
-    optima = {name: exact[str(days)] for name, days in SAMPLES.items()}
+    optima = {name: exact[f"{days} {centred}"] for name, (days, centred) in SAMPLES.items()}
     reasons = dict.fromkeys(SAMPLES, "another sample")
     rows = rows_of(outcomes, list(SAMPLES), dict.fromkeys(SAMPLES, paper), optima, reasons)
-    note = "The table says 1,689 days, where the paper's other tables have 1,698; neither gives its numbers."
-    yield Table("sample", "The sample of StartValGARCH, by auto", columns, rows, bound="LB", note=note)
+    allowed = {c: 3.0 * max(row[f"sd {c}"] for row in theirs) / 100.0 for c in columns} | {"LB": np.inf}
+    yield Table("sample", "The sample of StartValGARCH, by auto", allowed, rows, bound="LB", note=SAMPLE_NOTE)
 
 
 EXPERIMENT = Experiment("starts", cells, tables, data=("labour", "sp500"))

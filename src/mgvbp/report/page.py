@@ -80,14 +80,21 @@ def section(title: str, *parts: Html, name: str = "") -> Html:
     return Html("\n".join([f"{start}<h2>{text(title)}</h2>", *parts, "</section>"]))
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, words: bool = False) -> Html:
-    """A table that scrolls by itself where it is too wide. With ``words`` its last column has text and not numbers."""
+def table(
+    head: Iterable[str], rows: Iterable[Iterable[str]], *, words: bool = False, wide: bool = False
+) -> Html:
+    """A table that scrolls by itself where it is too wide.
+
+    With ``words`` its last column has text and not numbers. With ``wide`` its first column stays in sight on every
+    screen, in lines that break.
+    """
     names = "".join(f"<th>{text(name)}</th>" for name in head)
     lines = [f"<tr>{names}</tr>"] if names else []
     for first, *others in rows:
         cells = "".join(f"<td>{text(other)}</td>" for other in others)
         lines.append(f"<tr><th>{text(first)}</th>{cells}</tr>")
-    kind = ' class="words"' if words else ""
+    kinds = " ".join(name for name, given in (("words", words), ("wide", wide)) if given)
+    kind = f' class="{kinds}"' if kinds else ""
     return Html(f'<div class="scroll"><table{kind}>{"".join(lines)}</table></div>')
 
 

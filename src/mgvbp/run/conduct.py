@@ -29,6 +29,7 @@ from mgvbp.families import Family, Structured
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import Method, resolve_method
+from mgvbp.methods.base import TRY
 from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
@@ -36,7 +37,10 @@ from mgvbp.problem.problem import Needs, Problem
 from mgvbp.run.advice import GROWS, UNBOUNDED, better_way, distance, grows, more, too_many
 from mgvbp.run.density import Density
 from mgvbp.run.execution import Execution
-from mgvbp.run.loop import Limits, Patience, Run, Standing
+from mgvbp.run.loop import LOST, Limits, Patience, Run, Standing
+
+NEAR = 0.01
+"""Nats from the maximum within which a named method that came to its limit has converged: the default tol of `Auto`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +120,9 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     start, needs = optimizer.gaussian, optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, limits)
     limits_only = (Outcome.SETTLED, Outcome.MAX_ITERATIONS, Outcome.MAX_EVALUATIONS)
+    limited = outcome.ending.outcome in limits_only[1:] and judge.fell is None
+    if limited and method.climbs and problem.num_batches == 1:
+        outcome = _near(outcome, method.window)
     if judge.fell is not None and outcome.ending.outcome in limits_only:
         last = float(outcome.trace.smoothed[-1])
         ending = Ending.of(Outcome.FELL, first=judge.fell.bound, last=last)
@@ -123,6 +130,14 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
         kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
         message = f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}"
         warn_user(message, ConvergenceWarning, ending.outcome.name)
+    elif outcome.ending.outcome is Outcome.SETTLED and method.climbs and not outcome.converged:
+        later = float(outcome.trace.smoothed[-1])
+        warn_user(
+            f"not converged: the best lower bound, {outcome.lower_bound:.6g}, is far above the last ones, "
+            f"{later:.6g}, and was noise or has been lost; {TRY}",
+            ConvergenceWarning,
+            "lost-bound",
+        )
     elif grows(outcome, start):
         warn_user(f"not converged: {GROWS}{better_way(problem)}", ConvergenceWarning, "grows")
     elif resumption := execution.resumption(outcome):
@@ -132,11 +147,24 @@ def _named(problem: Problem, method: Method, settings: Settings, execution: Exec
     if shortened := int(np.count_nonzero(outcome.trace.reductions)):
         warn_user(
             f"{name} lost positive definiteness and shortened its step in {shortened} of {len(outcome.trace)} "
-            "iterations (trace.reductions); try a smaller step_size, or MGVBP, which cannot lose it",
+            f"iterations (trace.reductions); {TRY}",
             ConvergenceWarning,
             "shortened-steps",
         )
     return _posterior(problem, outcome, failures, method=name, estimator=optimizer.estimator.name)
+
+
+def _near(outcome: Run, window: int) -> Run:
+    """A run that came to a limit near the optimum has converged, and says how near.
+
+    The gap of an iteration is ½‖g‖² + ‖G‖² of noisy gradients, which is too large on average. So its mean over the
+    last window may be taken at its word where it is small.
+    """
+    gap, last = float(np.mean(outcome.trace.gap[-window:])), outcome.trace.smoothed[-1]
+    if len(outcome.trace) < window or not gap <= NEAR or not outcome.lower_bound - last <= LOST:
+        return outcome
+    ending = Ending.of(Outcome.NEAR, reached=outcome.ending.sentence, window=window, gap=gap)
+    return outcome._replace(ending=ending, converged=True)
 
 
 def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:

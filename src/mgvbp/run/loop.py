@@ -28,6 +28,8 @@ WORSE = 4.0
 """Standard errors of the start's lower bound by which a result must be below it to be called worse. With 2 of them, a
 run that ends where it began would be called worse in one of fifty cases; with 8, large falls of noisy bounds would
 pass."""
+LOST = 1.0
+"""Nats, beyond the noise, by which the last average may be below the best one in a run that has converged."""
 
 
 class Iteration(NamedTuple):
@@ -144,7 +146,9 @@ class Patience:
             return Standing(q, smoothed, smoothed, ending, stop)
         if start.surpasses(bound):
             return Standing(start.q, start.bound, smoothed, ending, False)
-        return Standing(best, bound, smoothed, ending, stop and not self._last)
+        # a best bound far above all later ones was noise, or has been lost
+        lost = bound - smoothed > LOST + WORSE * info.lower_bound_se
+        return Standing(best, bound, smoothed, ending, stop and not self._last and not lost)
 
     def _start(self, t: int, q: Gaussian, info: Info) -> Start:
         """The start, of whose lower bound the first epoch tells more and more."""

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mgvbp.paper.common import ARRIVED, COLOURS, DASHES, METHODS
-from mgvbp.paper.labour.runs import ESTIMATORS, FAMILIES, PANELS, PERFORMANCE, SHOWN, optimum, row_name
+from mgvbp.paper.labour.runs import (
+    ESTIMATORS,
+    FAMILIES,
+    FOLLOWED,
+    PANELS,
+    PERFORMANCE,
+    SHOWN,
+    optimum,
+    row_name,
+)
 from mgvbp.paper.spec import Outcome, Outcomes, reference
 from mgvbp.plots import finished, private_figure
 
@@ -36,9 +45,10 @@ def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
 
 
 def draw(axis: Axes, outcome: Outcome | None, curve: str, **style: Any) -> None:
-    """Draw a curve over the iterations, if the cell has run."""
+    """Draw a curve over the iterations, and a line at the iteration of the result, if the cell has run."""
     if outcome is not None:
         axis.plot(outcome.curves["iteration"], outcome.curves[curve], **style)
+        axis.axvline(outcome.curves["best"][0], color=style["color"], ls=style["ls"], lw=0.6, alpha=0.6)
 
 
 def marginal(axis: Axes, outcome: Outcome | None, b: str, **style: Any) -> None:
@@ -125,23 +135,30 @@ def metrics_figure(outcomes: Outcomes) -> Figure | None:
 
 
 def learning_figure(outcomes: Outcomes) -> Figure | None:
-    """Figure Labour_PostMeanCov: means and variances of MGVBP over the iterations."""
+    """Figure Labour_PostMeanCov: means, variances and covariances of MGVBP over the iterations."""
     names = {row_name("MGVBP", *key): dashes for key, dashes in LEARNING.items()}
     if any(f"authors {name}" not in outcomes for name in names):
         return None
-    figure = private_figure(13, 6)
-    axes = figure.subplots(2, 4, sharex=True)
-    titles = {("mean", "logistic_mu"): "mean", ("var", "logistic_var"): "100 × variance"}
-    for row, ((prefix, label), title) in zip(axes, titles.items(), strict=True):
-        exact = reference("labour")["exact"][label]
-        for axis, b in zip(row, ("β0", "β1", "β3", "β7"), strict=True):
-            for name, dashes in names.items():
+    figure = private_figure(13, 9)
+    axes = figure.subplots(3, 4, sharex=True)
+    exact, some = reference("labour")["exact"], ("β0", "β1", "β3", "β7")
+    shown = [(f"mean {b}", f"mean of {b}", exact["logistic_mu"]["full"][b]) for b in some]
+    shown += [(f"var {b}", f"100 × variance of {b}", exact["logistic_var"]["full"][b]) for b in some]
+    shown += [
+        (f"cov {b} {a}", f"100 × covariance of {b}, {a}", exact["logistic_cov"][b][a]) for b, a in FOLLOWED
+    ]
+    for axis, (curve, title, best) in zip(axes.flat, shown, strict=True):
+        for name, dashes in names.items():
+            if not (curve.startswith("cov") and "diag" in name):  # zero by structure
                 style = {"color": "C0", "ls": dashes, "lw": 1.2, "label": name}
-                draw(axis, outcomes[f"authors {name}"], f"{prefix} {b}", **style)
-            for family, colour in (("full", "red"), ("diagonal", "orange")):
-                axis.axhline(exact[family][b], color=colour, lw=0.8, label=f"exact, {family}")
-            finished(axis, f"{title} of {b}")
-    for axis in axes[1]:
+                draw(axis, outcomes[f"authors {name}"], curve, **style)
+        axis.axhline(best, color="red", lw=0.8, label="exact, full")
+        kind, _, b = curve.partition(" ")
+        if kind != "cov":
+            diagonal = exact["logistic_mu" if kind == "mean" else "logistic_var"]["diagonal"][b]
+            axis.axhline(diagonal, color="orange", lw=0.8, label="exact, diagonal")
+        finished(axis, title)
+    for axis in axes[2]:
         axis.set(xlabel="iteration")
     axes[0, 3].legend(frameon=False, fontsize="small")
     return figure

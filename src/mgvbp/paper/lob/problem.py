@@ -59,14 +59,24 @@ class Plan:
     """The size of MCMC, which is too slow for all windows. Without chains it is left out."""
     directory: str = ""
     """The directory of FI-2010; empty for simulated data."""
+    few_windows: int = 5000
+    """Training windows of the measures along the way, and of the runs by values with the paper's iterations."""
+    iterations: int = 0
+    """The paper's iterations, for the runs by values; with 0 there are none."""
 
 
 FULL = Plan(
     windows=50_000, passes=4000, batches=10, step_size=0.05, bound_draws=250, few_draws=50, checkpoints=12,
-    chain_windows=1000, num_warmup=100, num_draws=100, chains=2,
+    chain_windows=1000, num_warmup=100, num_draws=100, chains=2, iterations=4000,
 )  # fmt: skip
 QUICK = Plan(
-    windows=2000, passes=600, batches=20, step_size=0.1, bound_draws=100, few_draws=25, checkpoints=5
+    windows=2000,
+    passes=600,
+    batches=20,
+    step_size=0.1,
+    bound_draws=100,
+    few_draws=25,
+    checkpoints=5,
 )
 
 
@@ -115,9 +125,9 @@ class Lob:
         h = self.all_windows(theta) + self.prior.log_density(theta) - q.log_density(theta)
         return float(h.mean()), float(h.std(ddof=1) / np.sqrt(num_draws))
 
-    def predictions(self, of: Any, num_draws: int) -> dict[str, Prediction]:
-        """The predictions for both parts, ``of`` a Gaussian, draws or a single θ."""
-        return {name: self.network.predict(of, X, num_draws) for name, X in self.X.items()}
+    def predictions(self, of: Any, num_draws: int, most: int | None = None) -> dict[str, Prediction]:
+        """The predictions for both parts, or ``most`` windows of each, ``of`` a Gaussian, draws or a single θ."""
+        return {name: self.network.predict(of, X[:most], num_draws) for name, X in self.X.items()}
 
     def true_predictions(self) -> dict[str, Prediction]:
         """The predictions by the probabilities that the classes were simulated with; empty for real data."""
@@ -130,7 +140,10 @@ class Lob:
 
     def measures(self, predictions: Mapping[str, Prediction]) -> dict[str, float]:
         """All measures of predictions by part, such as "test acc"."""
-        scores = {name: prediction.score(self.y[name]) for name, prediction in predictions.items()}
+        scores = {
+            name: prediction.score(self.y[name][: len(prediction.entropy)])
+            for name, prediction in predictions.items()
+        }
         return {
             f"{name} {measure}": getattr(score, field)
             for name, score in scores.items()

@@ -48,6 +48,7 @@ REASON = (
     "there are several optima"
 )
 
+NOT_FREE = "the data may not be passed on; --data DIR runs on their files"
 STYLES = {
     "MGVBP gradient": ("C0", "-"),
     "QBVI gradient diag": ("C2", "-"),
@@ -58,7 +59,8 @@ STYLES = {
     "MCMC": ("0.4", "--"),
     "ADAM": ("C1", "-"),
 }
-PANELS = {"test acc": "accuracy", "test f1": "macro F1", "test lpd": "log predictive density"}
+PANELS = {"acc": "accuracy", "prec": "precision", "rec": "recall", "f1": "macro F1", "lpd": "log density"}
+"""The measures of the figure, and how it calls them."""
 LEAST = 10.0
 """Nats. A smaller distance to the best bound is drawn as this one: the best has distance 0, which has no logarithm."""
 
@@ -71,11 +73,16 @@ def tables(outcomes: Outcomes, real: bool) -> Iterator[Table]:
         beside = {name: printed[row] for name, row in PRINTED.items()} if real else {}
         rows = rows_of(outcomes, (*PRINTED, TRUTH), beside, reasons=dict.fromkeys(beside, REASON))
         if not real:
-            rows += [Row(f"FI-2010: {name}", {}, numbers) for name, numbers in printed.items() if numbers]
+            rows += [
+                Row(f"FI-2010: {name}", {}, numbers, reason=NOT_FREE)
+                for name, numbers in printed.items()
+                if numbers
+            ]
         title = f"TABL on limit-order books, {part} windows ({'FI-2010' if real else 'simulated'})"
         text = note(outcomes, real) if part == "train" else MEASURED
         yield Table("tabl", title, columns, rows, bound="LB*", note=text)
     yield passes_table(outcomes)
+    yield values_table(outcomes)
 
 
 def note(outcomes: Outcomes, real: bool) -> str:
@@ -115,6 +122,15 @@ def passes_table(outcomes: Outcomes) -> Table:
     return Table("tabl_passes", title, columns, rows, decimals=2, note=PASSES_NOTE)
 
 
+def values_table(outcomes: Outcomes) -> Table:
+    """The paper's way and number of iterations, on fewer windows."""
+    names = [name for name in outcomes if name.endswith("iterations")]
+    columns = dict.fromkeys(("LB*", "s.e.", "iterations", *COLUMNS["train"], *COLUMNS["test"]), 0.0)
+    note = f"Function values alone, the paper's settings and iterations; simulated windows. {MEASURED}"
+    title = "TABL: by function values with the paper's iterations, on fewer windows"
+    return Table("tabl_values", title, columns, rows_of(outcomes, names), note=note)
+
+
 def per_pass(values: Mapping[str, float]) -> float:
     """The seconds of a pass."""
     return values["s/iter"] * values["iterations"] / values["passes"]
@@ -126,35 +142,42 @@ def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
 
 
 def learning_figure(outcomes: Outcomes) -> Figure | None:
-    """Figure tabl: the lower bound and the test measures against passes over the data. Circles are the results.
+    """Figure tabl: the lower bound and the measures, of training and test windows, against passes over the data.
 
-    With function values alone the result is the iterate with the best smoothed bound, which may not be the last one.
+    Circles are the results. With function values alone the result is the iterate with the best smoothed bound, which
+    may not be the last one.
     """
     runs = {name: outcomes[name] for name in METHODS if name in outcomes}
     if not runs:
         return None
     best = max(max(run.values["LB*"], *run.curves["bound"]) for run in runs.values())
-    figure = private_figure(14, 3.8)
-    first, *others = figure.subplots(1, 1 + len(PANELS))
+    figure = private_figure(15, 6.4)
+    axes = figure.subplots(2, 1 + len(PANELS))
+    bound, names = axes[0, 0], axes[1, 0]
     for name, run in runs.items():
         colour, dashes = STYLES[name]
         style = {"color": colour, "ls": dashes, "marker": ".", "ms": 4, "lw": 1.3}
         result = {"color": colour, "marker": "o", "ms": 6, "mfc": "none"}
         passes, end = run.curves["passes"], run.values["passes"]
-        first.plot(passes, np.maximum(best - np.array(run.curves["bound"]), LEAST), label=name, **style)
-        first.plot(end, max(best - run.values["LB*"], LEAST), **result)
-        for axis, column in zip(others, PANELS, strict=True):
-            axis.plot(passes, run.curves[column], **style)
-            axis.plot(end, run.values[column], **result)
-    first.set_yscale("log")
-    finished(first, f"nats below the best bound, {best:,.0f}".replace("-", "−"), frameon=False)
-    for axis, (column, title) in zip(others, PANELS.items(), strict=True):
-        finished(axis, f"test {title}")
-        shown = [max(run.curves[column]) for run in runs.values()]
-        high, usual = max(shown), float(np.median([run.values[column] for run in runs.values()]))
-        margin = max(high - usual, 0.005)
-        axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
-    for axis in (first, *others):
+        bound.plot(passes, np.maximum(best - np.array(run.curves["bound"]), LEAST), label=name, **style)
+        bound.plot(end, max(best - run.values["LB*"], LEAST), **result)
+        for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
+            for axis, measure in zip(line, PANELS, strict=True):
+                axis.plot(passes, run.curves[f"{part} {measure}"], **style)
+                axis.plot(end, run.values[f"{part} {measure}"], **result)
+    bound.set_yscale("log")
+    finished(bound, f"nats below the best bound, {best:,.0f}".replace("-", "−"))
+    names.legend(*bound.get_legend_handles_labels(), loc="center", frameon=False)
+    names.set_axis_off()
+    for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
+        for axis, (measure, title) in zip(line, PANELS.items(), strict=True):
+            finished(axis, f"{part} {title}")
+            column = f"{part} {measure}"
+            high = max(max(run.curves[column]) for run in runs.values())
+            usual = float(np.median([run.values[column] for run in runs.values()]))
+            margin = max(high - usual, 0.005)
+            axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
+    for axis in (bound, *axes[:, 1:].flat):
         axis.set_xscale("symlog", linthresh=10)
         axis.set(xlim=(-0.5, None), xlabel="passes over the data")
     return figure

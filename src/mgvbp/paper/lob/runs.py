@@ -11,21 +11,14 @@ import numpy as np
 
 import mgvbp
 from mgvbp import baselines
-from mgvbp.paper.common import quietly
+from mgvbp.paper.common import printed, quietly
 from mgvbp.paper.lob.problem import ADAM_STEP, FULL, START_BATCHES, Lob, Plan, problem
 from mgvbp.paper.spec import Cells, Outcome
 
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian, that of the paper's table of hyper-parameters."""
-PAPER: dict[str, Any] = {
-    "step_size": 0.1,
-    "decay_after": 3000,
-    "momentum": 0.4,
-    "clip_natural_gradient": 5000.0,
-    "clip_initial": 100.0,
-    "precision_scale": 2.0,
-}
-"""The row "LOB data" of the paper's hyper-parameters; its decay after 3000 of 4000 iterations is beyond our passes."""
+PAPER: dict[str, Any] = printed("LOB data", precision_scale=2.0)
+"""The paper's hyper-parameters; their decay after 3000 of 4000 iterations is beyond our passes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,8 @@ class Setting:
     def prepared(self, iterations: int) -> mgvbp.MGVBP | mgvbp.QBVI:
         """The method for this number of iterations, none of which patience cuts off."""
         steps = {"step_size": Schedule(self.step_size, iterations)} if self.step_size else {}
-        return self.method(**self.options | steps, patience=iterations, max_iterations=iterations)
+        limits = {"patience": iterations, "max_iterations": iterations}
+        return self.method(**self.options | steps | limits)
 
 
 def settings(plan: Plan) -> dict[str, Setting]:
@@ -98,6 +92,8 @@ def settings(plan: Plan) -> dict[str, Setting]:
 
 
 METHODS = tuple(settings(FULL))
+BY_VALUES = ("MGVBP h", "QBVI h diag")
+"""The rows that see function values alone. They run once more with the paper's iterations, on fewer windows."""
 TRUTH = "true probabilities"
 
 
@@ -105,7 +101,7 @@ class Watch:
     """A callback that looks at some iterations of a run, times all of them, and keeps the last iterate."""
 
     def __init__(self, lob: Lob, plan: Plan, setting: Setting, iterations: int) -> None:
-        self.lob, self.setting, self.draws = lob, setting, plan.few_draws
+        self.lob, self.setting, self.draws, self.windows = lob, setting, plan.few_draws, plan.few_windows
         self.marks = {round(t) for t in np.geomspace(1, iterations, plan.checkpoints)}
         self.rows: list[dict[str, float]] = []
         self.times: list[float] = []
@@ -120,8 +116,7 @@ class Watch:
             q = iteration.gaussian
             row = {"passes": (iteration.iteration - 1) * self.setting.passes}
             row["bound"] = self.lob.bound(q, self.draws)[0]
-            prediction = self.lob.network.predict(q, self.lob.X["test"], self.draws)
-            self.rows.append(row | self.lob.measures({"test": prediction}))
+            self.rows.append(row | self.lob.measures(self.lob.predictions(q, self.draws, self.windows)))
         self._clock = time.perf_counter()
 
     @property
@@ -207,6 +202,13 @@ def cells(plan: Plan) -> Cells:
     """All runs of a plan."""
     found: Cells = {name: partial(run_method, name, plan) for name in METHODS}
     found["ADAM"] = partial(run_adam, plan)
+    for name in BY_VALUES if plan.iterations else ():
+        setting = settings(plan)[name]
+        longer = replace(
+            plan, windows=plan.few_windows, passes=round(plan.iterations * setting.passes), iterations=0
+        )
+        if not plan.directory:
+            found[f"{name}, {plan.iterations:,} iterations"] = partial(run_method, name, longer)
     if plan.chains:
         found["MCMC"] = partial(run_mcmc, plan)
     if not plan.directory:

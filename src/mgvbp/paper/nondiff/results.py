@@ -74,17 +74,17 @@ def results_table(outcomes: Outcomes, form: str) -> Table:
         "the clip on the gradient. "
         "Tolerance: two standard deviations of the difference between one data set and this mean."
     )
-    if (mcmc := outcomes.get(f"{form} 0 MCMC")) is not None:
-        rhat, ess = mcmc.values["R-hat"], mcmc.values["ESS"]
+    chains = [outcomes[n].values for k in range(DATA_SETS[form]) if (n := f"{form} {k} MCMC") in outcomes]
+    if chains:
+        rhat, ess = max(v["R-hat"] for v in chains), min(v["ESS"] for v in chains)
         note += (
-            f" MCMC is of the first data set: R-hat at most {rhat:.3f}, effective draws at least {ess:,.0f}"
+            f" MCMC: R-hat at most {rhat:.3f}, effective draws at least {ess:,.0f}"
             f"{': not converged, no reference' if rhat > 1.01 else ''}."
         )
     tolerance = {c: float(2.0 * SPREAD[c] * np.sqrt(1.0 + 1.0 / max(sets, 1))) for c in COLUMNS}
+    label = "non_diff" if not FORMS[form] else "non_diff_squared"
     title = "as printed" if FORMS[form] else "the nearer form"
-    return Table(
-        "non_diff", f"Non-differentiable model, {form}: {title}", tolerance, rows, bound="LB*", note=note
-    )
+    return Table(label, f"Non-differentiable model, {form}: {title}", tolerance, rows, bound="LB*", note=note)
 
 
 def gap_table(outcomes: Outcomes, form: str) -> Table:

@@ -22,6 +22,8 @@ PRIOR = mgvbp.Gaussian(variance=1.0, dim=DIM)
 INITIAL_VARIANCE = 0.01
 """Variance of the first Gaussian."""
 SETTINGS = printed("Non-diff. model")
+NUM_DRAWS = 15
+"""Draws of an iteration."""
 PANELS: dict[str, dict[str, Any]] = {
     "equal steps": {"clip_gradient": 150.0, "clip_natural_gradient": None, "precision_scale": 2.0},
     "other clip": {"precision_scale": 1.0},
@@ -114,14 +116,14 @@ def run_method(
         settings,
         seed,
         estimator="h",
-        num_draws=15,
+        num_draws=NUM_DRAWS,
         initial_mean=at.start,
         initial_variance=INITIAL_VARIANCE,
         callback=path if number == 0 else None,  # the figure shows the first data set
     )
     values = at.fitted(q).values | {"first LB": float(q.trace.lower_bound[0])}
     curves = {"iteration": path.iterations, "bound": path.seen}
-    return Outcome(values, curves, {"method": method, "draws": 15, **settings}, q.n_evaluations)
+    return Outcome(values, curves, {"method": method, "draws": NUM_DRAWS, **settings}, q.n_evaluations)
 
 
 def log_evidence(model: Reconstruction) -> float | None:
@@ -182,7 +184,8 @@ def cells(quick: bool) -> Cells:
     found: Cells = {f"{name} ML": partial(run_ml, make) for name, make in at.items()}
     if not quick:
         found |= {f"{n} auto": partial(run_auto, make, max_evaluations=15_000) for n, make in at.items()}
-        found["norms 0 MCMC"] = partial(run_mcmc, at["norms 0"], steps=4000, walkers=2 * DIM + 20)
+        chain = partial(run_mcmc, steps=4000, walkers=2 * DIM + 20)
+        found |= {f"{n} MCMC": partial(chain, make) for n, make in at.items() if n.startswith("norms")}
     runs = [(name, method, "equal steps") for name in sets for method in methods]
     runs += [] if quick else [("norms 0", method, "other clip") for method in methods]
     found |= {
