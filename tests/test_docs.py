@@ -184,7 +184,9 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
 def test_every_script_whose_figures_are_quoted_is_in_the_ledger():
     """So that ``python docs/figures_check.py`` can say whether they are out of date."""
     check = runpy.run_path(str(DOCS / "figures_check.py"))
-    tools = {"docs/notebooks.py", "docs/figures_check.py", "docs/site_check.py"}  # which print no figures
+    tools = {
+        f"docs/{name}.py" for name in ("notebooks", "figures_check", "site_check", "reproduction_page")
+    }  # which print no figures
     assert set(check["quoted"]()) - tools == set(check["ledger"]())
     for script, (measured, packages) in check["ledger"]().items():
         with case(script):

@@ -459,10 +459,10 @@ def test_an_interrupt_without_a_result_says_how_to_go_on(path):
 def test_a_warning_names_the_file_that_there_is(path, tmp_path, monkeypatch):
     """None if no checkpoint was asked for, or if it could not be written; but one that could not be replaced."""
     with pytest.warns(ConvergenceWarning, match="interrupted: the lower bound may be") as caught:
-        mgvbp.fit(failing_at(2, Density()), dim=D)
+        mgvbp.fit(failing_at(3, Density()), dim=D)
     assert "resume" not in str(caught[0].message)
     with pytest.warns(mgvbp.MgvbpWarning) as caught:
-        mgvbp.fit(failing_at(2, Density()), dim=D, every=0.0, checkpoint=tmp_path / "nowhere" / "run.npz")
+        mgvbp.fit(failing_at(3, Density()), dim=D, every=0.0, checkpoint=tmp_path / "nowhere" / "run.npz")
     assert [w.category for w in caught] == [CheckpointWarning, ConvergenceWarning]
     assert "the run goes on: [Errno 2] No such file" in str(caught[0].message)
     assert "resume" not in str(caught[1].message)

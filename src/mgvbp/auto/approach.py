@@ -139,12 +139,12 @@ class Approach:
         if len(values) < len(self.pending):
             return self
         values = np.where(values > LOWEST, values, -np.inf)
-        before = self.values.max(initial=-np.inf) if len(self.values) else float(values[0])
+        before = self.values.max() if len(self.values) else values[0]
         told = replace(
             self,
             points=np.concatenate([self.points, self.pending]),
             values=np.concatenate([self.values, values]),
-            gained=max(float(values.max()) - before, 0.0) if before > -np.inf else math.inf,
+            gained=max(float(values.max() - before), 0.0) if before > -np.inf else math.inf,
         )
         if not np.isfinite(told.values).any():
             return told
@@ -185,7 +185,7 @@ class Approach:
         capped = wider >= self.width * (1.0 - 1e-9)
         return replace(
             model,
-            pending=(best + step * wider)[None],
+            pending=(best + step * wider).reshape(1, -1),
             promised=promised,
             share=float(step[capped] @ step[capped]) / max(length, 1e-300),
             interior=length < 0.25,
@@ -223,7 +223,7 @@ class Approach:
         _, seen, V = np.linalg.svd(Z[(away > 0.0) & (away <= 2.0)])
         if len(seen) == len(best) and seen[-1] >= UNSEEN:
             return None
-        return np.asarray(best + math.copysign(1.0, float(step @ V[-1])) * V[-1] * axes)[None]
+        return np.asarray(best + math.copysign(1.0, float(step @ V[-1])) * V[-1] * axes).reshape(1, -1)
 
 
 def _model(Z: Array, y: Array, H: Array) -> tuple[Array, Array]:
