@@ -40,7 +40,7 @@ FACTOR = 2.0
 UNSEEN = 0.3
 """Smallest singular value of the points in the region, in half-axes. If it is less, a step that failed is followed by a
 point in the direction that they leave out."""
-WIDE = 2.0
+WIDE = 3.0
 """Standard deviations that the region must reach for its promises to say that there is nothing more to gain."""
 LOPSIDED = 1e6
 """An axis along which the values bend by so many times the median is too narrow for an approach."""
