@@ -34,7 +34,7 @@ from zoo.bound import lower_bound  # noqa: E402
 LIMITS = (10, 20, 50)
 """Evaluations, in units of d + 2."""
 LOWEST = -1e8
-"""Lower values are raised to this one for PyVBMC, which refuses −inf."""
+"""Lower values are raised to this one for PyVBMC, which refuses −inf and nan."""
 NAMES = [
     "banana_2",
     "skew_normal_2",
@@ -83,7 +83,7 @@ def pyvbmc(target: Target, seed: int, *, box: bool) -> tuple[list[mgvbp.Gaussian
         centre, half = answer.mean[None], 2.0 * answer.std[None]
     start = time.process_time()
     solver = VBMC(
-        lambda theta: max(float(target.log_density(np.atleast_2d(theta))[0]), LOWEST),
+        lambda theta: float(np.fmax(target.log_density(np.atleast_2d(theta))[0], LOWEST)),
         centre,
         plausible_lower_bounds=centre - half,
         plausible_upper_bounds=centre + half,

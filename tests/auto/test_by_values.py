@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mgvbp import Auto, fit
-from mgvbp.errors import ConvergenceWarning
+from mgvbp.errors import ConvergenceWarning, DivergenceError
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.7])
@@ -52,3 +52,48 @@ def test_a_limit_within_the_approach_returns_where_it_is():
     assert early.n_evaluations == 20
     assert f(early.mean[None])[0] > f(np.zeros((1, 7)))[0] + 10.0
     assert early.gap == np.inf
+
+
+def test_more_evaluations_do_not_make_the_answer_of_an_approach_narrower():
+    """N(4, 0.1² I), before there is a surface: a survey is narrower than what is known."""
+    for limit in (30, 60):
+        with pytest.warns(ConvergenceWarning):
+            early = fit(lambda x: -50.0 * np.square(x - 4.0).sum(axis=1), dim=10, max_evaluations=limit)
+        assert early.std == pytest.approx(np.full(10, 0.1), rel=0.1)
+
+
+def test_an_approach_that_is_lost_at_the_limit_returns_where_it_is():
+    def steep(x):
+        return -1e5 * np.abs(x - 5.0).sum(axis=1) ** 0.25 - 1e3 * np.abs(x[:, 0] - x[:, 1])
+
+    for limit in (99, 100, 101):
+        with pytest.warns(ConvergenceWarning):
+            early = fit(steep, dim=3, noise=0.0, max_evaluations=limit)
+        assert steep(early.mean[None])[0] > steep(np.zeros((1, 3)))[0] + 1e4
+
+
+def test_the_last_leap_is_judged_by_draws_of_its_own():
+    """Old draws, which it was fitted to, would always confirm it: a banana once had a bound 12 nats too high."""
+
+    def banana(x):
+        return -20.0 * (x[:, -1] - x[:, 0] ** 2) ** 2 - 0.625 * np.square(x - 0.8).sum(axis=1)
+
+    for seed in range(6):
+        for limit in (36, 38, 40, 44):
+            with pytest.warns(ConvergenceWarning):
+                early = fit(banana, dim=3, rng=seed, max_evaluations=limit)
+            theta = early.sample(4000, rng=seed)
+            h = banana(theta) - early.log_density(theta)
+            stated = early.lower_bound - 5.0 * early.lower_bound_se
+            assert stated < h.mean() + 5.0 * h.std() / np.sqrt(4000) + 5.0 * early.gap
+
+
+def test_nothing_finite_within_a_small_limit_is_an_error():
+    with pytest.raises(DivergenceError):
+        fit(lambda x: np.full(len(x), np.nan), dim=3, max_evaluations=6)
+
+
+def test_very_steep_functions():
+    for steepness in (1e20, 1e30):
+        posterior = fit(lambda x, k=steepness: -k * np.square(x - 3.0).sum(axis=1), dim=1)
+        assert posterior.mean[0] == pytest.approx(3.0)

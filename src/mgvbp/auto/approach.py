@@ -29,8 +29,8 @@ from mgvbp.families.gaussian import Gaussian
 
 SLOPES, ERROR = 100.0, 0.01
 """Prior variance κ of the slopes and standard deviation η of the error, where entries of H have a variance of 1."""
-LOWEST = -1e100
-"""Values below it are taken for −inf: their squares overflow."""
+LOWEST = -1e20
+"""Values below it are taken for −inf: where a function is so steep, quadratics lose their digits."""
 BEYOND = 1e3
 """Points that are further away, in half-axes, tell nothing, unless they are among the 2d nearest ones."""
 SUCCESS, FAILURE = 0.7, 0.1
@@ -100,7 +100,8 @@ class Approach:
     @property
     def lost(self) -> bool:
         """Whether the approach is given up."""
-        return len(self.values) >= self.budget or self._half_axes().max() < SMALLEST
+        nowhere = self._half_axes().max() < SMALLEST or not np.isfinite(self.pending).all()
+        return len(self.values) >= self.budget or bool(nowhere)
 
     def arrived(self, promise: float) -> bool:
         """Whether the last points gained, and the next step promises, fewer nats than ``promise``.

@@ -93,7 +93,7 @@ class ByValues(Court):
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values)
         count, archive = state.n_evaluations + len(theta), state.archive
-        met = finite.any() or state.phase is Phase.APPROACH
+        met = finite.any() or (state.phase is Phase.APPROACH and state.room > len(theta))
         if not np.isfinite(archive.values.max(initial=-np.inf)) and not met:
             raise DivergenceError(
                 f"all {count} draws so far have non-finite values (nan or inf): start where the "
@@ -173,32 +173,35 @@ class ByValues(Court):
     def _limited(self, state: SearchState) -> SearchState:
         if state.room <= 0 and state.leap is not None:
             state = self._trusted(state, state.leap)
+        arrived = state.phase is Phase.SURVEY and state.escapes == 0 and state.q is not state.first
+        if state.room <= 0 and arrived and state.surface is None:  # q was made narrower for a survey, in vain
+            wider = constants.SURVEYED * state.q.factor
+            state = replace(state, q=Gaussian.from_factor(state.q.mean, wider, self.family))
         return super()._limited(state)
 
     def _trusted(self, state: SearchState, leap: Leap) -> SearchState:
-        """Take the last leap, which there are too few draws to judge by a surface, if their mean of h has gained.
+        """Take the last leap, which there are too few draws to judge by a surface, if h has gained at its own draws.
 
         No Gaussian is better than this one by more than its divergence from the posterior, which is about half the
         variance of h.
         """
-        view, before = state.archive.view(leap.q), state.surface
-        used = view.weights > 0.0
-        if before is None or view.size < constants.FEW or not used.any():
+        archive, before = state.archive, state.surface
+        source, count = archive.proposals[-1] if archive.proposals else (None, 0)
+        if before is None or source is not leap.q or count < constants.FEW:
             return state
-        weights, h = view.weights[used], state.archive.values[used] - view.log_q[used]
-        mean = float(weights @ h)
-        variance = float(weights @ np.square(h - mean)) * view.size / (view.size - 1.0)
-        se = math.sqrt(variance / view.size)
-        if not mean - constants.CONFIDENCE * se > before.lower_bound:
+        h = archive.values[-count:] - leap.q.log_density(archive.theta[-count:])
+        mean, variance = float(h.mean()), float(h.var(ddof=1))
+        se = math.sqrt(variance / count)
+        if not mean - constants.CONFIDENCE * se > before.lower_bound:  # or it is not a number
             return state
         there = replace(
             before,
             q=leap.q,
             lower_bound=mean,
             lower_bound_se=se,
-            size=view.size,
+            size=float(count),
             gap=0.5 * variance,
-            noise=0.5 * variance * math.sqrt(2.0 / view.size),
+            noise=0.5 * variance * math.sqrt(2.0 / (count - 1)),
             floor=-math.inf,
         )
         return replace(state, q=leap.q, surface=there)
@@ -225,8 +228,10 @@ class ByValues(Court):
         if approach.lost:
             memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
             evolution = Evolution.start(state.first, q.mean, memory)
-            return replace(state, far=evolution, escapes=1, phase=Phase.EVOLVE)
-        return replace(state, far=approach, q=q if state.room <= 0 else state.q)
+            state = replace(state, far=evolution, escapes=1, phase=Phase.EVOLVE)
+        else:
+            state = replace(state, far=approach)
+        return replace(state, q=q) if state.room <= 0 else state
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Begin an evolution."""

@@ -55,8 +55,8 @@ MOST_FILLS = 6
 MOST_DECISIONS = 50
 """Decisions that may be taken on the same draws. More would mean that the search goes round in circles, so new draws
 are asked for."""
-FEW = 4.0
-"""Effective draws that suffice to take a leap on trust where there are no evaluations left to judge it by a surface."""
+FEW = 4
+"""Draws that suffice to take a leap on trust where there are no evaluations left to judge it by a surface."""
 LEAST_FRESH = 32
 """Fewest draws that verify a result by values: a hole with a tenth of q's mass is missed by one in thirty."""
 LOOKED_AT = 48
