@@ -654,7 +654,9 @@ def test_opposite_infinities_of_prior_and_likelihood_are_dropped():
 
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_all_draws_bad_at_the_start(value):
-    number = len(Auto().start(2).ask())
+    search = Auto().start(2)
+    search.tell(np.full(len(search.ask()), value))  # on the axes
+    number = len(search.ask())
     for count, shown, options in (
         (12, "12 of 12", {"method": FAST, "num_draws": 12}),
         (number, f"all {number}", {}),
@@ -777,7 +779,8 @@ def test_no_posterior_of_auto_holds_a_nan(value, fraction, seed, family):
     assert not anything_nan(posterior)
     trials = posterior.trace.phase == "trial"  # there a function may fail
     tried = int(posterior.trace.num_draws[trials].sum())
-    assert sum(counts) - tried <= posterior.trace.dropped.sum() <= sum(counts)
+    last = counts[-1] if posterior.stop_reason.startswith("broke down") else 0  # it is not in the trace
+    assert sum(counts) - tried - last <= posterior.trace.dropped.sum() <= sum(counts)
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning", "ignore:overflow:RuntimeWarning")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SECTIONS = set(
     re.findall(r"^\((\S+)\)=$", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), re.MULTILINE)
 )
-SUCCESS = {Outcome.CERTIFIED, Outcome.CONFIRMED}
+SUCCESS = {Outcome.CERTIFIED, Outcome.CONFIRMED, Outcome.NEAR}
 NAMES = [*errors.__all__, *(outcome.name for outcome in Outcome if outcome not in SUCCESS)]
 
 

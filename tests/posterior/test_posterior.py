@@ -284,9 +284,9 @@ def test_summary_of_a_gap_without_its_error(posteriors):
 
 
 def test_summary_of_auto_that_did_not_converge():
-    with pytest.warns(ConvergenceWarning, match="reached max_iterations = 1"):
-        posterior = fitted(max_iterations=1)
-    assert "NOT converged: reached max_iterations = 1" in posterior.summary()
+    with pytest.warns(ConvergenceWarning, match="reached max_iterations = 2"):
+        posterior = fitted(max_iterations=2)
+    assert "NOT converged: reached max_iterations = 2" in posterior.summary()
     assert f"expected gap to the optimum {posterior.gap:.4f}" in posterior.summary()
 
 

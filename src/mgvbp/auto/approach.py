@@ -48,6 +48,11 @@ BISECTIONS = 60
 """How often the multiplier of the step is bisected: to round-off."""
 SMALLEST = 1e-8
 """Half-axis, in standard deviations of the initial Gaussian, below which the approach is given up."""
+BESIDE = 0.01
+"""Standard deviations, times a number in (−1, 1), by which it begins beside the mean: there a function may be singular,
+or two modes balance."""
+ENDLESS = 1e6
+"""Half-axis, in the same units, above which it is given up too."""
 
 UNKNOWN = 0.1
 """Least curvature of the Gaussian that an approach ends with, as a share of the median curvature."""
@@ -87,9 +92,9 @@ class Approach:
 
     @classmethod
     def start(cls, dim: int, budget: int) -> Approach:
-        """Begin at the mean of the initial Gaussian; ``budget`` is the largest number of evaluations."""
-        axes = np.eye(dim)
-        first = np.concatenate([np.zeros((1, dim)), axes, -axes])
+        """Begin beside the mean of the initial Gaussian; ``budget`` is the largest number of evaluations."""
+        centre = BESIDE * np.cos(np.arange(1.0, dim + 1.0))
+        first = centre + np.concatenate([np.zeros((1, dim)), np.eye(dim), -np.eye(dim)])
         return cls(np.empty((0, dim)), np.empty(0), np.zeros((dim, dim)), first, budget)
 
     @property
@@ -100,8 +105,13 @@ class Approach:
     @property
     def lost(self) -> bool:
         """Whether the approach is given up."""
-        nowhere = self._half_axes().max() < SMALLEST or not np.isfinite(self.pending).all()
-        return len(self.values) >= self.budget or bool(nowhere)
+        small = self._half_axes().max() < SMALLEST
+        return bool(small or self.endless or len(self.values) >= self.budget)
+
+    @property
+    def endless(self) -> bool:
+        """Whether it has gone so far that the function may have no maximum."""
+        return self.width > ENDLESS or not np.isfinite(self.pending).all()
 
     def arrived(self, promise: float) -> bool:
         """Whether the last points gained, and the next step promises, fewer nats than ``promise``.
@@ -222,9 +232,15 @@ class Approach:
         Z = (self.points - best) / axes
         away = np.linalg.norm(Z, axis=1)
         _, seen, V = np.linalg.svd(Z[(away > 0.0) & (away <= 2.0)])
-        if len(seen) == len(best) and seen[-1] >= UNSEEN:
+        unseen = V[int(np.count_nonzero(seen >= UNSEEN)) :]
+        if not len(unseen):
             return None
-        return np.asarray(best + math.copysign(1.0, float(step @ V[-1])) * V[-1] * axes).reshape(1, -1)
+        # the part of an axis, since round-off may turn the vectors themselves
+        axis = int(np.argmax(np.round(np.square(unseen).sum(axis=0), 6)))
+        direction = unseen.T @ unseen[:, axis]
+        direction /= np.linalg.norm(direction)
+        side = math.copysign(1.0, round(float(step @ direction), 6))
+        return np.asarray(best + side * direction * axes).reshape(1, -1)
 
 
 def _model(Z: Array, y: Array, H: Array) -> tuple[Array, Array]:

@@ -92,11 +92,11 @@ class ByValues(Court):
         (values,) = evaluated
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values)
-        count, archive = state.n_evaluations + len(theta), state.archive
+        archive = state.archive
         met = finite.any() or (state.phase is Phase.APPROACH and state.room > len(theta))
         if not np.isfinite(archive.values.max(initial=-np.inf)) and not met:
             raise DivergenceError(
-                f"all {count} draws so far have non-finite values (nan or inf): start where the "
+                f"all {len(theta)} draws so far have non-finite values (nan or inf): start where the "
                 "function is finite (initial_mean, initial_variance); the draws are this exception's .theta",
                 theta,
             )
@@ -219,7 +219,7 @@ class ByValues(Court):
             return state
         beginning = len(approach.values) == 2 * self.dim + 1
         near = beginning and not approach.far(constants.FAR * (0.5 * self.dim + 1.0))
-        if near or state.archive.noise:  # noise would mislead it
+        if near or approach.endless or state.archive.noise:  # noise would mislead it
             return self._surveying(replace(state, far=None))
         q = approach.gaussian(state.first, self.family)
         if approach.arrived(constants.PROMISE * self.dim + 0.5):

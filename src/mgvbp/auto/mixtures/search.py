@@ -48,7 +48,7 @@ class Mixture:
     >>> import mgvbp
     >>> def banana(theta):
     ...     return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
-    >>> posterior = mgvbp.fit(banana, dim=2, family=mgvbp.Mixture())
+    >>> posterior = mgvbp.fit(banana, dim=2, family=mgvbp.Mixture(), rng=4)
     >>> posterior.components > 1, posterior.kl < 0.05
     (True, True)
     """
