@@ -51,7 +51,7 @@ def shorten(
 ) -> tuple[str, str] | None:
     """No signature for exceptions, nor for classes whose objects the library makes."""
     ours = what == "exception" or (what == "class" and RESULTS.fullmatch(name))
-    return ("", "") if ours else None
+    return ("", "") if ours and signature is not None else None
 
 
 def unlink(app: Sphinx, doctree: nodes.document) -> None:
