@@ -861,7 +861,7 @@ def test_where_the_draws_without_a_value_were():
         return lambda theta: np.where(theta[:, 0] > limit, -0.5 * ((theta - centre) ** 2).sum(axis=1), np.nan)
 
     with pytest.warns(NonFiniteWarning, match="none of them in the second half of the run: they were met"):
-        fit(above(-10.0, 30.0), dim=3, initial_variance=100.0)
+        fit(above(-5.0, 30.0), dim=3, initial_variance=100.0)
     with pytest.warns(
         ConvergenceWarning, match=r"of the Gaussian's mass lies where the log density is not finite"
     ):

@@ -950,12 +950,12 @@ def test_the_trace_ends_with_the_result(name):
 
 
 def test_the_phases_of_a_hard_run():
-    """An approach, which is lost, evolution until a surface predicts the values, then steps to an optimum."""
+    """An approach, evolution until a surface predicts the values, then steps to an optimum."""
     for seed in range(4):
         phase = fit(poisson, dim=4, rng=seed).trace.phase
         changes = [p for i, p in enumerate(phase) if i == 0 or p != phase[i - 1]]
-        assert changes[:2] == ["approach", "evolve"]
-        assert changes[2] in {"survey", "refine", "leap"}
+        assert changes[0] == "approach"
+        assert changes[changes.index("evolve") + 1] in {"survey", "refine", "leap"}
         assert changes[-1] in {"trial", "refine"}, "a result is tried, and what is found there refined"
 
 

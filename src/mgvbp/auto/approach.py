@@ -221,7 +221,7 @@ class Approach:
         else:
             shorter = replace(self, reach=self.reach * length / FACTOR)
         # a reach that limits no axis is brought down to where it would
-        longest = shorter.width / shorter._deviations().min()
+        longest = float(shorter.width / shorter._deviations().min())
         shorter = replace(shorter, reach=min(shorter.reach, longest))
         unseen = self._left_out(step / axes)
         return shorter._aimed() if unseen is None else replace(shorter, pending=unseen, promised=math.inf)
