@@ -53,7 +53,6 @@ BESIDE = 0.01
 or two modes balance."""
 ENDLESS = 1e6
 """Half-axis, in the same units, above which it is given up too."""
-
 UNKNOWN = 0.1
 """Least curvature of the Gaussian that an approach ends with, as a share of the median curvature."""
 

@@ -55,6 +55,9 @@ class ByValues(Court):
         self.most_visits = constants.MOST_VISITS_BY_VALUES
         self.fastest_growth, self.least_gain = constants.GROWTH_BY_VALUES, constants.LEAST_GAIN_BY_VALUES
         self.enough, self.most = max(30.0, constants.CERTIFYING * count), 100 * count + 3000
+        self._memory = max(
+            2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim
+        )  # draws that an evolution keeps
 
     def start(
         self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
@@ -221,13 +224,15 @@ class ByValues(Court):
         near = beginning and not approach.far(constants.FAR * (0.5 * self.dim + 1.0))
         if near or approach.endless or state.archive.noise:  # noise would mislead it
             return self._surveying(replace(state, far=None))
+        arrived = approach.arrived(constants.PROMISE * self.dim + 0.5)
+        if not (arrived or approach.lost) and state.room > 0:
+            return replace(state, far=approach)
         q = approach.gaussian(state.first, self.family)
-        if approach.arrived(constants.PROMISE * self.dim + 0.5):
+        if arrived:
             narrower = Gaussian.from_factor(q.mean, q.factor / constants.SURVEYED, self.family)
             return self._begun_anew(replace(state, far=None), narrower)
         if approach.lost:
-            memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
-            evolution = Evolution.start(state.first, q.mean, memory)
+            evolution = Evolution.start(state.first, q.mean, self._memory)
             state = replace(state, far=evolution, escapes=1, phase=Phase.EVOLVE)
         else:
             state = replace(state, far=approach)
@@ -240,10 +245,9 @@ class ByValues(Court):
         values = state.archive.values
         best = int(np.argmax(values))
         mean = state.archive.theta[best] if np.isfinite(values[best]) else state.q.mean
-        memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
         return replace(
             state,
-            far=Evolution.start(state.q, mean, memory),
+            far=Evolution.start(state.q, mean, self._memory),
             escapes=state.escapes + 1,
             phase=Phase.EVOLVE,
             surface=None,
@@ -256,13 +260,12 @@ class ByValues(Court):
 
         A mode that is higher by k nats than q explains must have more than exp(−k) of its volume to be better.
         """
-        memory = max(2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim)
         rival = state.rival
         assert rival is not None
         excess = float(peak(rival.q, state.archive.values.max(), rival.lower_bound))
         scale = math.exp(-max(excess, 0.0) / self.dim) if inside(rival.q, point[None])[0] else 1.0
         narrower = Gaussian.from_factor(state.q.mean, 2.0 * state.q.factor / scale, self.family)
-        evolution = Evolution.start(narrower, point, memory)
+        evolution = Evolution.start(narrower, point, self._memory)
         return replace(
             state, far=evolution, phase=Phase.EVOLVE, surface=None, leap=None, blurred=0, verified=False
         )
