@@ -274,6 +274,24 @@ def test_jax_functions_in_float64_and_the_switch_stays():
     assert_exact(mgvbp.fit(one, grad="jax", vectorized=False, **OPTIONS))
 
 
+@pytest.mark.parametrize("vectorized", [True, False])
+def test_a_compiled_function_by_values_meets_few_sizes_and_64_bits(vectorized):
+    jax = pytest.importorskip("jax")
+    seen = []
+
+    def one(theta):
+        seen.append(theta.dtype)
+        return -0.5 * (theta - M) @ A @ (theta - M)
+
+    function = jax.jit(jax.vmap(one) if vectorized else one)
+    posterior = mgvbp.fit(function, dim=D, vectorized=vectorized)
+    assert posterior.estimator == "regression"
+    np.testing.assert_allclose(posterior.mean, M, atol=1e-6)
+    np.testing.assert_allclose(posterior.precision, A, rtol=1e-6, atol=1e-6)
+    assert set(seen) == {np.dtype(np.float64)}
+    assert len(seen) <= 3  # it is traced to be checked and compiled; batches have many more sizes
+
+
 def test_data_that_jax_has_seen_in_32_bits():
     """JAX remembers arrays by identity: neither do we see them rounded, nor does the user's function see ours."""
     jax = pytest.importorskip("jax")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -46,6 +47,28 @@ class JaxLikelihood:
     def __call__(self, theta: Array, *data: Any) -> Array:
         """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
         return self._values(theta, *data)
+
+
+class JittedValues:
+    """A function of θ that the user has compiled by `jax.jit`, evaluated in float64 and in blocks of few sizes.
+
+    Left to itself JAX would compile it anew for every size of a batch, and compute in float32.
+    """
+
+    vectorized = True
+
+    def __init__(self, function: Callable[..., Any], *, vectorized: bool) -> None:
+        self._values = Compiled(_of_one(function) if vectorized else function)
+
+    def __call__(self, theta: Array) -> Array:
+        """The values at the rows of θ, (S, d) -> (S,)."""
+        return np.asarray(self._values(theta))
+
+
+def is_jitted(function: object) -> bool:
+    """Whether this is what `jax.jit` returns. JAX is not imported for that: if nobody has done so, it is not."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(function, jax.stages.Wrapped)
 
 
 class JaxModel(JaxLikelihood):

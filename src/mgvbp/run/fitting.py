@@ -403,12 +403,14 @@ def posed(
     labels: Sequence[str] | None = None,
 ) -> Problem:
     """The problem of `fit`; functions of JAX and PyTorch (``grad="jax"``, ``"torch"``) take all draws at once."""
-    if isinstance(grad, str):
-        from mgvbp.interop import from_jax, from_torch
+    from mgvbp.interop import JittedValues, from_jax, from_torch, is_jitted
 
+    if isinstance(grad, str):
         package = one_of(grad, ["jax", "torch"], "grad", " or a function")
         adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
         log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
+    elif is_jitted(log_likelihood):
+        log_likelihood = JittedValues(log_likelihood, vectorized=vectorized)
     if getattr(log_likelihood, "vectorized", False) is True:
         vectorized = True
     return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))
