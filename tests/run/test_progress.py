@@ -6,6 +6,9 @@ import warnings
 
 import pytest
 
+import mgvbp
+from mgvbp.run.advice import expected
+
 nbformat = pytest.importorskip("nbformat", reason="needs nbformat: pip install nbformat")
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install nbclient")
 
@@ -29,3 +32,12 @@ def test_a_notebook_shows_one_line_and_the_posterior():
     assert shown.data["text/plain"].startswith("Posterior(auto, full family, d = 2, converged")
     (chains,) = made.cells[1].outputs
     assert chains.data["text/plain"].startswith("mcmc: 400 of 400 draws, ")
+
+
+def test_a_search_by_values_says_beforehand_what_it_usually_takes():
+    search = mgvbp.Auto().start(3)
+    assert expected(search) == " (usually 120 to 320)"
+    while not search.stop_reason:
+        search.tell(-(search.ask() ** 2).sum(axis=1))
+    assert expected(search) == ""
+    assert expected(mgvbp.Auto().start(3, gradients=True)) == ""

@@ -59,6 +59,12 @@ class ByValues(Court):
             2 * self.least, 2 * strategy(self.dim).size, 2 * self.dim
         )  # draws that an evolution keeps
 
+    @property
+    def usual(self) -> tuple[int, int]:
+        """Evaluations between which half of all searches of this size end."""
+        low, high = (factor * (self.dim + 1) * (self.dim + 2) for factor in constants.USUAL)
+        return low, high
+
     def start(
         self, q: Gaussian, key: tuple[int, ...], max_evaluations: int, noise: float | None = None
     ) -> SearchState:

@@ -6,6 +6,12 @@ search's own time, relative to the values below; docs/constants.md has the table
 runs. The others were chosen by an argument, which stands beside the number.
 """
 
+# --- what to expect -------------------------------------------------------------------------------------
+
+USUAL = (6, 16)
+"""Evaluations of a search by values, divided by (d + 1)(d + 2): half of the targets of ``benchmarks/zoo.py --max-dim
+12`` end between these. A progress bar shows them; nothing is decided by them."""
+
 # --- leaps ----------------------------------------------------------------------------------------------
 
 FIRST_RADIUS = 0.5

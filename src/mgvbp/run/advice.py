@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mgvbp.auto import MOST_BY_GRADIENTS, MixtureSearch, Search
+from mgvbp.auto.by_values import ByValues
 from mgvbp.core.outcome import Outcome
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
@@ -73,3 +74,11 @@ def more(outcome: Outcome, search: Search | MixtureSearch, tol: float) -> str:
         return ""
     more = math.ceil(surface.size * (gap / tol - 1.0))
     return f", and it may take about {max(more, 1):,} more evaluations to be within tol = {tol:g}"
+
+
+def expected(search: Search | MixtureSearch) -> str:
+    """What a progress bar says of the evaluations that a search by values will take, while it goes on."""
+    if search.ending is not None or not isinstance(search, Search) or not isinstance(search.rules, ByValues):
+        return ""
+    low, high = search.rules.usual
+    return f" (usually {low:,} to {high:,})" if search.n_evaluations < high else ""

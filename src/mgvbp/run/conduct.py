@@ -34,7 +34,7 @@ from mgvbp.methods.optimizer import Info
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import Needs, Problem
-from mgvbp.run.advice import GROWS, UNBOUNDED, better_way, distance, grows, more, too_many
+from mgvbp.run.advice import GROWS, UNBOUNDED, better_way, distance, expected, grows, more, too_many
 from mgvbp.run.density import Density
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import LOST, Limits, Patience, Run, Standing
@@ -254,7 +254,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     )
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
-    outcome, failures = execution.run(problem, search, needs, SearchJudge(search), limits)
+    outcome, failures = execution.run(
+        problem, search, needs, SearchJudge(search), limits, lambda: expected(search)
+    )
     found, sentence = search.best, outcome.ending.sentence
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)
