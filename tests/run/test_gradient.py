@@ -11,6 +11,7 @@ import pytest
 
 import mgvbp
 from mgvbp import MGVBP, EvaluationError, Gaussian, InvalidInputError, InvalidTypeError
+from mgvbp.auto import MOST_PARAMETERS
 from mgvbp.estimators.base import Control, Sample
 from mgvbp.estimators.gradient import Gradient
 from mgvbp.problem.gradient_check import check_gradient
@@ -349,6 +350,21 @@ except mgvbp.MissingDependencyError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "this needs the package jax: pip install 'mgvbp[jax]'"
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")  # few iterations
+@pytest.mark.parametrize("options", [{}, {"method": "mgvbp", "max_iterations": 5}])
+def test_a_ready_model_has_the_gradient_that_an_estimator_asks_for(options):
+    X = np.random.default_rng(0).standard_normal((40, D))
+    model = mgvbp.models.LogisticRegression(X, (X[:, 0] > 0.3).astype(float))
+    assert mgvbp.fit(model, estimator="gradient", **options).estimator == "gradient"
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")  # few evaluations
+def test_mixtures_of_many_parameters_go_by_the_gradient_of_a_ready_model():
+    X = np.random.default_rng(0).standard_normal((60, MOST_PARAMETERS + 1))
+    model = mgvbp.models.LogisticRegression(X, (X[:, 0] > 0.3).astype(float))
+    assert mgvbp.fit(model, family="mixture", max_evaluations=500).estimator == "gradient"
 
 
 def test_a_ready_model_keeps_the_gradient_that_it_is_given():

@@ -203,6 +203,19 @@ def fit(
         )
     prior = _as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
+    automatic = isinstance(method, Auto) or method == "auto"
+    structure: Any = "full" if _is_mixture(family) else family
+    if structure is None:
+        structure = "diagonal" if automatic and streams(problem, None) else "full"
+    structure = resolve_family(structure, problem.dim, problem.labels)
+    ready = isinstance(log_likelihood, SmoothRegression) and problem.dim > VALUES_UP_TO
+    derived = getattr(log_likelihood, "gradient", None)
+    if (
+        callable(derived) and not problem.has_gradient
+    ):  # a model's own gradient serves where values do not suffice
+        many = automatic and (ready or not affordable(structure, problem))
+        if many or estimator == "gradient":
+            problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     begin = getattr(log_likelihood, "start", None)
     if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
         initial_mean, initial_variance = begin.mean, _variance(begin)
@@ -221,12 +234,9 @@ def fit(
         method = Auto(LOOSE if loose and tol is None else tol)
     if isinstance(method, Auto) and estimator == "gradient":
         problem.require("gradients")
-    structure: Any = "full" if _is_mixture(family) else family
-    if structure is None:
-        structure = "diagonal" if isinstance(method, Auto) and streams(problem, None) else "full"
     settings = Settings(
         method=method,
-        family=resolve_family(structure, problem.dim, problem.labels),
+        family=structure,
         estimator=estimator,
         draws=draws,
         num_draws=num_draws,
@@ -239,11 +249,6 @@ def fit(
         rng=as_key(rng),
         aim=aim,
     )
-    derived = getattr(log_likelihood, "gradient", None)
-    ready = isinstance(log_likelihood, SmoothRegression) and problem.dim > VALUES_UP_TO
-    many = not problem.has_gradient and (ready or not affordable(settings.family, problem))
-    if isinstance(method, Auto) and callable(derived) and many:
-        problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     recorder = None
     if checkpoint is not None:
         recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized, labels))
