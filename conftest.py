@@ -4,6 +4,7 @@ import os
 import sys
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads its BLAS; pytest-xdist has the cores
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that tests start would compile the package again
 
 import numpy as np
 
@@ -24,6 +25,7 @@ def pytest_configure(config):
     if config.pluginmanager.hasplugin("cacheprovider"):  # JAX compiles what it has not compiled before
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # tests compile much and compute little
     # with -n each worker begins with one half of the tests, so that what the tests of a file share is made once
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"
