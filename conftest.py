@@ -32,7 +32,6 @@ def pytest_configure(config):
     if config.pluginmanager.hasplugin("cacheprovider"):  # JAX compiles what it has not compiled before
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # tests compile much and compute little
     # with -n each worker begins with one half of the tests, so that what the tests of a file share is made once
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"
