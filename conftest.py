@@ -4,10 +4,18 @@ import os
 import sys
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads its BLAS; pytest-xdist has the cores
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # each process that tests start would compile the package again
 
+import hypothesis
 import numpy as np
 
 pytest_plugins = ["foreign"]  # tests/foreign.py: fixtures of packages whose models are fitted
+
+
+hypothesis.settings.register_profile("tests", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("tests")
 
 
 def pytest_addoption(parser):

@@ -7,7 +7,8 @@ random sample of the mutants of families, methods, estimators, surfaces, auto, p
 in a copy of the tree, with the tests that reach the changed line: those of its package first, then the others, the
 quick ones before the slow ones, until one fails or `BUDGET` is spent. A mutant is caught if a test fails, or takes much
 longer than it should. Those that survive are listed, to be looked at: some change nothing that could be seen, the
-others are gaps. With ``--log`` what was done is kept, and a run that was stopped goes on from there.
+others are gaps. With ``--log`` what was done is kept: a run that was stopped (Control-C shows what is known) goes
+on from there, and so does one after the tests have changed, as far as those that were measured are still there.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ BUDGET = 12.0
 """Seconds of tests, as measured without a change and under coverage, that a mutant has to survive."""
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "hypothesis", "mpmath", "joblib", "arviz_stats", "pandas")
 """What takes long to import. It is imported once, and not once a mutant."""
-SLACK = 120.0
-"""Seconds that these tests may take beyond ten times as long as without a change: a machine may be busy."""
+SLACK = 60.0
+"""Seconds that these tests may take beyond five times as long as without a change: a machine may be busy."""
 
 
 class Mutant(NamedTuple):
@@ -63,16 +64,27 @@ class Coverage(NamedTuple):
     seconds: dict[str, float]
     reached: dict[str, dict[str, list[str]]]
 
+    def among(self, names: set[str]) -> Coverage:
+        """The same of some tests only."""
+        seconds = {test: time for test, time in self.seconds.items() if test in names}
+        reached = {
+            file: {line: [test for test in tests if test in names] for line, tests in lines.items()}
+            for file, lines in self.reached.items()
+        }
+        return Coverage(seconds, reached)
+
     def tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
         """The tests to try: those of the package, doctests among them, and the others, each the quick ones first.
 
-        Lines that are run at import are reached by all tests of the file.
+        Lines that are run at import are reached by all tests of the file, and those that numba compiles, which
+        coverage does not see, may be reached by any test of the package.
         """
         lines = self.reached.get(mutant.path, {})
         own = {test for line in range(mutant.first, mutant.last + 1) for test in lines.get(str(line), [])}
-        chosen = own or {test for tests in lines.values() for test in tests}
         package = mutant.path.split("/")[2]
         near = (f"src/mgvbp/{package}/", f"tests/{package}/")
+        chosen = own or {test for tests in lines.values() for test in tests}
+        chosen = chosen or {test for test in self.seconds if test.startswith(near)}
         spent, kept = 0.0, list[str]()
         for test in sorted(chosen, key=lambda test: (not test.startswith(near), self.seconds[test], test)):
             spent += self.seconds[test]
@@ -141,6 +153,13 @@ def covered(tree: Path) -> Coverage:
     return Coverage(seconds, reached)
 
 
+def there(tree: Path) -> set[str]:
+    """The names of all tests of a tree: one that is not there any more would look like a failure."""
+    note = tree / "names.json"
+    run_tests(tree, TESTS, ELSEWHERE, "--collect-only", f"--names={note}")
+    return set(json.loads(note.read_text()))
+
+
 def caught(tree: Path, coverage: Coverage, mutant: Mutant) -> tuple[bool | None, int]:
     """Whether a test fails with this change, None if it changes nothing; and the number of tests that were chosen."""
     from cosmic_ray.mutating import apply_mutation
@@ -154,7 +173,7 @@ def caught(tree: Path, coverage: Coverage, mutant: Mutant) -> tuple[bool | None,
         if original is None or original == mutated:
             return None, 0
         for tests in groups:
-            limit = 10.0 * sum(coverage.seconds[test] for test in tests) + SLACK
+            limit = 5.0 * sum(coverage.seconds[test] for test in tests) + SLACK
             if run_tests(tree, tests, "-x", limit=limit) != 0:
                 return True, sum(map(len, groups))
         return False, sum(map(len, groups))
@@ -186,18 +205,18 @@ def main() -> None:
         coverage = known or covered(tree)
         if known is None:
             print(json.dumps({"coverage": coverage}), file=notes, flush=True)
-        # a test that is not there looks like a failure
-        if run_tests(tree, list(coverage.seconds), "--collect-only"):
-            sys.exit("the tests are no longer those of the log: remove it")
-        for mutant in chosen:
-            if mutant in done:
-                continue
-            found, number = caught(tree, coverage, mutant)
-            done[mutant] = {"mutant": mutant, "caught": found, "tests": number}
-            print(json.dumps(done[mutant]), file=notes, flush=True)
-    results = [done[mutant] for mutant in chosen]
-    for mutant, line in zip(chosen, results, strict=True):
+        coverage = coverage.among(there(tree))
+        with suppress(KeyboardInterrupt):
+            for mutant in chosen:
+                if mutant in done:
+                    continue
+                found, number = caught(tree, coverage, mutant)
+                done[mutant] = {"mutant": mutant, "caught": found, "tests": number}
+                print(json.dumps(done[mutant]), file=notes, flush=True)
+    results = [done[mutant] for mutant in chosen if mutant in done]
+    for line in results:
         if line["caught"] is False:
+            mutant = Mutant(*line["mutant"])
             place = f"{mutant.path}:{mutant.first} {mutant.operator} ({mutant.occurrence})"
             print(f"{place} survives {line['tests']} tests")
     tried = [line for line in results if line["caught"] is not None]
@@ -208,8 +227,9 @@ def main() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where to write what each test reaches; see `covered`."""
+    """Where to write what each test reaches, and all their names; see `covered` and `there`."""
     parser.addoption("--reached")
+    parser.addoption("--names")
 
 
 class Reached:
@@ -248,6 +268,12 @@ class Reached:
             kept = {line: set(tests) - self.failed - {""} for line, tests in lines.items()}
             reached[name] = {line: sorted(tests) for line, tests in kept.items()}
         self.path.write_text(json.dumps([self.seconds, reached, sorted(self.failed)]))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Write the names of the tests, where there is a file to write to."""
+    if path := session.config.getoption("--names"):
+        Path(path).write_text(json.dumps([item.nodeid for item in session.items]))
 
 
 def pytest_configure(config: pytest.Config) -> None:

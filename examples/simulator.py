@@ -25,7 +25,7 @@ guess = {"start": 10.0, "rate": 0.5, "capacity": 500.0, "noise": 10.0}  # right 
 prior = parameters.prior(**{name: scipy.stats.lognorm(1.0, scale=value) for name, value in guess.items()})
 
 
-def simulate(start, rate, capacity, steps=50):
+def simulate(start, rate, capacity, steps=20):
     """The amount of yeast at hours 0 to 18, by Heun's method."""
     amount, curve = start, [start]
     for _ in range(18):

@@ -740,7 +740,7 @@ def anything_nan(posterior):
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     value=st.sampled_from(NOT_FINITE),
     fraction=st.floats(0.0, 0.9),
@@ -762,7 +762,7 @@ def test_no_posterior_holds_a_nan(value, fraction, seed, family, estimator, meth
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.errors.MgvbpWarning")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     value=st.sampled_from(NOT_FINITE),
     fraction=st.floats(0.0, 0.9),

@@ -80,31 +80,30 @@ def test_code_that_fails_on_purpose_stands_alone(tmp_path):
     assert [cell.metadata.get("tags") for cell in cells] == [None, None, ["raises-exception"], None, None]
 
 
-def test_a_short_one_runs_and_shows_what_its_page_shows(tmp_path):
+PACKAGES = ("arch", "numpyro", "pymc", "statsmodels")
+"""Packages with a page, and so a notebook, of their own."""
+
+
+def test_notebooks_run_in_a_kernel_and_one_shows_what_its_page_shows(tmp_path):
+    """One after the other in the same kernel, which imports once what they share."""
     nbclient = pytest.importorskip(
         "nbclient", reason="needs nbclient and ipykernel: pip install nbclient ipykernel"
     )
     pytest.importorskip("ipykernel", reason="needs ipykernel: pip install ipykernel")
     pytest.importorskip("sklearn", reason="needs mgvbp[sklearn]")
-    page = DOCS / "tutorials" / "constrained.md"
-    made = notebooks.notebook(page, tmp_path)
-    nbclient.NotebookClient(made, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [output for cell in code_of(made) for output in cell.outputs]
+    tutorial = DOCS / "tutorials" / "constrained.md"
+    pages = [tutorial, *(DOCS / f"{name}.md" for name in PACKAGES if importlib.util.find_spec(name))]
+    made = [notebooks.notebook(page, tmp_path) for page in pages]
+    whole = nbformat.v4.new_notebook(cells=[cell for notebook in made for cell in notebook.cells])
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(whole, timeout=300, kernel_name="python3", resources=where).execute()
+    for notebook in made:
+        shown = [cell.outputs[-1] for cell in code_of(notebook) if cell.outputs]
+        assert shown
+        assert all(output.output_type != "error" for output in shown)
+    outputs = [output for cell in code_of(made[0]) for output in cell.outputs]
     shown = [
         output.text if output.output_type == "stream" else output.data["text/plain"] for output in outputs
     ]
-    wanted = [example.want for example in examples_of(page) if example.want]
+    wanted = [example.want for example in examples_of(tutorial) if example.want]
     assert ["".join(text.split()) for text in shown] == ["".join(want.split()) for want in wanted]
-
-
-@pytest.mark.parametrize("package", ["arch", "numpyro", "pymc", "statsmodels"])
-def test_the_notebook_of_a_package_runs_in_a_kernel(package, tmp_path):
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install nbclient ipykernel")
-    pytest.importorskip("ipykernel", reason="needs ipykernel: pip install nbclient ipykernel")
-    pytest.importorskip(package, reason=f"the notebook is on models of {package}")
-    made = notebooks.notebook(DOCS / f"{package}.md", tmp_path)
-    where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(made, timeout=300, kernel_name="python3", resources=where).execute()
-    shown = [cell.outputs[-1] for cell in code_of(made) if cell.outputs]
-    assert shown
-    assert all(output.output_type != "error" for output in shown)

@@ -135,7 +135,7 @@ def some_draws(seed, N, d, function, twins=None):
     return Draws(eps, function(eps), weights / weights.sum(), np.arange(N) if twins is None else twins)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SEEDS, st.integers(1, 5))
 def test_d_plus_two_draws_are_exact_for_a_gaussian(seed, d):
     rng = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_potential_leaves_draws_out():
 # --- surfaces -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SEEDS, st.sampled_from(list(FAMILIES)))
 def test_surface_of_a_gaussian(seed, family):
     """The bound and the whitened gradients are those of the KL divergence, and nothing is uncertain."""

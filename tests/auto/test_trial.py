@@ -351,6 +351,15 @@ def surface_and_trial(f, q, count=60):
     return archive, surface, trial.told(f(trial.points(archive)))
 
 
+def test_draws_without_a_value_are_asked_again_where_they_are_near():
+    """The nearest first, far from the origin too; one that is far out in the tail is let be."""
+    q = Gaussian(np.array([10.0, -10.0]), 4.0 * np.eye(2))
+    theta = q.mean + np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 1.0], [40.0, 0.0], [1.0, 1.0]])
+    archive = Archive.empty(2).add(q, theta, np.array([np.nan, np.nan, -1.0, np.nan, -2.0]))
+    trial = summoned(archive, q, np.arange(2), np.random.default_rng(0), repeat=False)
+    np.testing.assert_array_equal(trial.rows, [1, 0])
+
+
 def test_probes_are_spread_over_distances_and_sides():
     q = Gaussian(np.zeros(3), variance=np.eye(3))
     archive = Archive.empty(3).add(q, theta := q.sample(30, 1), quadratic(theta))

@@ -72,7 +72,7 @@ def pieces(num_rows, joins):
     return [range(a, b) for a, b in pairwise(edges)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_windows_are_all_runs_of_rows_within_a_piece(num_rows, steps, data):
     joins = sorted(data.draw(st.sets(st.integers(1, num_rows - 1), max_size=5))) if num_rows > 1 else []

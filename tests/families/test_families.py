@@ -305,7 +305,7 @@ def partitions(d):
     )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, derandomize=True, database=None)
 @given(blocks=st.integers(1, 7).flatmap(partitions), seed=st.integers(0, 2**32 - 1))
 @example(blocks=[[0, 1, 2, 3, 4, 5]], seed=0)
 @example(blocks=[[0], [1], [2], [3], [4], [5]], seed=0)

@@ -173,7 +173,7 @@ def test_what_is_not_a_model_gets_a_sentence():
 # --- polytopes ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(0, 5), st.integers(0, 2**31))
 def test_every_theta_is_a_point_inside_and_every_point_inside_a_theta(dim, extra, seed):
     """Random inequalities that hold at a random point; some entries have bounds, and some have none."""

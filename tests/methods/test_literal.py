@@ -29,6 +29,16 @@ CLIPPING = {  # in units of the norm of the first natural gradient: the threshol
 OMEGA = 0.4
 
 
+def test_the_papers_settings_are_the_defaults():
+    """Of its first experiments: β, t′, ω, the window, the patience and the number of iterations."""
+    names = ("step_size", "decay_after", "momentum", "window", "patience", "max_iterations")
+    for kind in METHODS:
+        with case(kind.__name__):
+            method = kind()
+            assert tuple(getattr(method, name) for name in names) == (0.01, 1000, 0.4, 30, 500, 1200)
+            assert method.clip_gradient is method.clip_natural_gradient is method.clip_initial is None
+
+
 def random_symmetric(rng, d):
     """Norm about 1."""
     A = rng.standard_normal((d, d))

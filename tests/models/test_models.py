@@ -260,7 +260,7 @@ def test_a_model_keeps_its_own_data():
     st.integers(0, 2**16),
     st.sampled_from(["mixed", "all right", "all wrong"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sum_of_log_sigmoids(power, rows, seed, kind):
     """Equal to SciPy's, from |z| = 1e-4 to 1e4: also where every label fits and the sum is tiny."""
     rng = np.random.default_rng(seed)
@@ -273,7 +273,7 @@ def test_sum_of_log_sigmoids(power, rows, seed, kind):
 
 
 @given(st.floats(0, 4), st.integers(2, 6), st.integers(0, 2**16))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_multinomial_far_away(power, classes, seed):
     rng = np.random.default_rng(seed)
     y = np.r_[np.arange(classes), rng.integers(classes, size=1200)]

@@ -26,7 +26,7 @@ def printed(beta, X, power):
 
 
 @given(arrays(float, (4, 5), elements=st.sampled_from([-2.0, -1.0, -0.5, 0.0, 1e-9, 0.3, 1.0, 7.0])))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_formula_also_at_zero(beta):
     """A coefficient of exactly zero has sign zero."""
     X = np.random.default_rng(0).integers(2, size=(9, 5)).astype(float)

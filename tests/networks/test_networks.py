@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from scipy.special import expit, log_softmax, softmax
@@ -171,7 +171,6 @@ def test_blocks_change_nothing(case, monkeypatch):
         np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(number=st.integers(1, 3000), most=st.integers(1, 2000))
 def test_blocks_cover_all_rows(number, most):
     parts, sizes = zip(*blocks(number, most), strict=True)

@@ -18,7 +18,7 @@ from mgvbp.sklearn.base import Scaling
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.linear import LOG_NOISE_VARIANCE, NormalErrors
 
-SIMULATIONS = 1500
+SIMULATIONS = 600
 VARIANCE = 1.0
 
 

@@ -538,7 +538,7 @@ def test_verdicts_within_two_errors(off, se, khat, khat_se, verdict, best, worst
     st.integers(25, 200_000),
     st.integers(0, 5000),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_draws_that_are_advised_would_tell(khat, off, se, num_draws, reused):
     """The fewest of 1, 2 and 5 times powers of ten, if the estimates stay and errors fall with all draws."""
 
@@ -756,7 +756,7 @@ def test_a_diagnosis_is_frozen_and_comparable():
     st.integers(1, 50),
     st.integers(0, 2**32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_systematic_resampling_rounds_the_expected_numbers(weights, n, seed):
     w = np.array(weights) / np.sum(weights)
     chosen = systematic(w, n, np.random.default_rng(seed))

@@ -15,7 +15,7 @@ from mgvbp.core.outcome import PROPRIETY
 from mgvbp.errors import ConvergenceWarning
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.diagnostics import affordable, kept
-from mgvbp.posterior.diagnostics.diagnosis import SPREAD
+from mgvbp.posterior.diagnostics.diagnosing import SPREAD
 from mgvbp.posterior.diagnostics.lines import along_lines, slopes_along
 from mgvbp.posterior.diagnostics.outer import WIDER, Outer
 from mgvbp.posterior.diagnostics.path import distance

@@ -631,7 +631,7 @@ def image(tmp_path_factory, posteriors):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # test_a_refused_file_is_closed
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(flips=st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 255)), min_size=1, max_size=4))
 def test_flipped_bytes_load_or_are_refused(image, flips):
     damaged, copy = bytearray(image.read_bytes()), image.with_name("damaged.npz")
@@ -646,7 +646,7 @@ def test_flipped_bytes_load_or_are_refused(image, flips):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # test_a_refused_file_is_closed
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(length=st.integers(0, 2**20))
 def test_truncated_file_is_refused(image, length):
     data, copy = image.read_bytes(), image.with_name("short.npz")

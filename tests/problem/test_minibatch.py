@@ -36,7 +36,7 @@ def batches(batch_size=10, function=None, **options):
 
 
 @given(batch_size=st.integers(1, N), seed=st.integers(0, 100), epoch=st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_epoch_sees_every_row_once(batch_size, seed, epoch):
     rows = Minibatches(Linear(), np.arange(N), batch_size=batch_size, rng=seed)
     seen = [rows.at(epoch * rows.num_batches + t).data[0] for t in range(1, rows.num_batches + 1)]

@@ -102,7 +102,7 @@ def test_moments_of_an_interval_are_integrals(mu, sd):
 ELEMENTWISE = st.sampled_from([Real(), Positive(), LowerBound(2.0), UpperBound(-1.0), Interval(0.0, 5.0)])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(ELEMENTWISE, st.floats(-3, 3), st.floats(0.05, 2), st.floats(0.01, 0.98), st.floats(0.005, 0.5))
 def test_a_density_integrates_to_the_difference_of_two_levels(transform, mu, sd, level, width):
     ours, upper = one(transform, [mu], [sd**2]), min(level + width, 0.99)

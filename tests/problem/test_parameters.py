@@ -382,7 +382,7 @@ ENTRIES = st.tuples(
 
 
 @given(spec=st.lists(ENTRIES, max_size=2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_spec_gives_parameters_or_a_file_format_error(spec):
     try:
         parameters = Parameters.from_spec(spec)

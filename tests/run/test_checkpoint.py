@@ -39,7 +39,7 @@ from mgvbp.errors import (
 from mgvbp.estimators import Score
 from mgvbp.methods.optimizer import Optimizer
 from mgvbp.posterior.trace import TRACE_DTYPES
-from mgvbp.run import checkpoint, fitting
+from mgvbp.run import checkpoint, resuming
 from mgvbp.run.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.encoding import CLASSES, Decoder, Encoder
 from mgvbp.run.recognition import difference
@@ -731,7 +731,7 @@ def test_another_prior(path):
 def test_another_version(path, monkeypatch):
     """Its states may even be of classes that this one does not know."""
     with monkeypatch.context() as patch:
-        for module in (fitting, checkpoint):
+        for module in (resuming, checkpoint):
             patch.setattr(module, "__version__", "9.9")
         broken_off(path, 5)
     with pytest.raises(InvalidInputError, match=r"written by mgvbp 9\.9; this is "):

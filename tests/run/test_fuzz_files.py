@@ -287,7 +287,7 @@ def test_what_is_not_damaged_is_accepted(images, path):
         assert attempt(archive(members(image)), path) == accepted
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_nothing_but_typed_errors(images, path, data):
     def pick(number):

@@ -206,7 +206,7 @@ def test_the_bound_never_falls():
 # --- predictions --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(-30.0, 30.0), st.floats(0.0, 60.0))
 def test_quadrature_against_thirty_digits(mean, std):
     with mp.workdps(30):

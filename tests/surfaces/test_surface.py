@@ -67,7 +67,7 @@ def test_a_view_of_nothing_finite_has_no_size():
 # --- surfaces -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([Full, Diagonal]))
 def test_surface_of_a_gaussian(seed, d, family):
     """The bound is 3 − KL; g and G are the whitened gradients of the KL divergence; nothing is uncertain."""
@@ -386,7 +386,7 @@ def test_polishing_keeps_what_is_best():
 # --- leaps --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, st.integers(1, 4), st.floats(1e-3, 2.0))
 def test_leap_to_a_gaussian(seed, d, radius):
     """The whole step is the target itself; a shorter one has the divergence and the gain that it states."""

@@ -144,7 +144,7 @@ def points(transform, bound):
 
 
 @pytest.mark.parametrize("transform", CASES, ids=repr)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_value_and_log_jacobian_are_those_of_the_formula(transform, data):
     assert_exact(transform, data.draw(points(transform, 10.0)))
@@ -190,7 +190,7 @@ def inside(transform, value):
 
 
 @pytest.mark.parametrize("transform", EVERY, ids=repr)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_unconstrain_inverts_constrain(transform, data):
     x = np.array(data.draw(st.lists(points(transform, 6.0), min_size=1, max_size=3)))
@@ -450,7 +450,7 @@ def test_a_dirichlet_density_integrates_to_one_over_the_simplex(a):
 
 
 @given(p=st.permutations(range(5)), seed=st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_another_order_of_the_categories_is_a_rotation(p, seed):
     """So that full Gaussians remain full Gaussians; and the Jacobian does not notice."""
     x = np.random.default_rng(seed).standard_normal((6, 4))
@@ -515,7 +515,7 @@ def test_garch_values_of_the_authors():
 
 
 @given(data=st.data(), orders=st.sampled_from([(1, 0, 1), (2, 1, 1), (1, 2, 2), (3, 3, 0)]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_cut_at_100_changes_nothing(data, orders):
     x = data.draw(points(GarchRegion(*orders), 1000.0))
     region = GarchRegion(*orders)

@@ -432,7 +432,7 @@ WILD = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from([("garch", (1, 1, 1)), ("garch", (2, 2, 2)), ("egarch", (2, 1, 2)), ("figarch", (1, 1))]),
     st.lists(WILD, min_size=8, max_size=8),

@@ -23,7 +23,7 @@ def write(tmp_path, content):
 # --- what is written is what is read ------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.floats(-50.0, 50.0), min_size=3, max_size=30).filter(lambda v: min(v) < 0.0),
     separator=st.sampled_from(",;\t"),

@@ -112,7 +112,7 @@ def test_gaps_between_components_and_scales_of_all_sizes():
         np.testing.assert_allclose(cdf(mixture_quantile(p, *mixture), *mixture), p, rtol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), student=st.booleans())
 def test_quantile_is_increasing_between_components_and_above_its_tail_mean(data, student):
     number = st.floats(-5.0, 5.0)

@@ -9,7 +9,7 @@ with `model`, the class that Bayesian models become, and `estimated`, the one of
 
 from mgvbp.interop.arch_model import from_arch
 from mgvbp.interop.compiled import trace
-from mgvbp.interop.jax_function import JaxLikelihood, JittedValues, from_jax, is_jitted
+from mgvbp.interop.jax_function import JaxLikelihood, JittedValues, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
@@ -33,6 +33,5 @@ __all__ = [
     "from_stan",
     "from_statsmodels",
     "from_torch",
-    "is_jitted",
     "trace",
 ]

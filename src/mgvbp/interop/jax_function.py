@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -63,12 +62,6 @@ class JittedValues:
     def __call__(self, theta: Array) -> Array:
         """The values at the rows of θ, (S, d) -> (S,)."""
         return np.asarray(self._values(theta))
-
-
-def is_jitted(function: object) -> bool:
-    """Whether this is what `jax.jit` returns. JAX is not imported for that: if nobody has done so, it is not."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(function, jax.stages.Wrapped)
 
 
 class JaxModel(JaxLikelihood):

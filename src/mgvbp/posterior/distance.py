@@ -19,7 +19,7 @@ from scipy.special import logsumexp, softmax
 from mgvbp.core.distance import Distance as Distance
 from mgvbp.errors import ConvergenceWarning, warn_user
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.posterior.diagnostics.diagnosis import HOPELESS, MANY, SPREAD, affordable, further_out, outer
+from mgvbp.posterior.diagnostics.diagnosing import HOPELESS, MANY, SPREAD, affordable, further_out, outer
 from mgvbp.posterior.diagnostics.lines import along_lines
 from mgvbp.posterior.diagnostics.path import CONVERGES, distance
 from mgvbp.posterior.diagnostics.pool import pooled

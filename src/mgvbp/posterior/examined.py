@@ -14,7 +14,6 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
 from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
 from mgvbp.posterior.distance import Distance, from_weights, unknown
-from mgvbp.posterior.mcmc import mcmc, target_of
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
 
@@ -239,6 +238,8 @@ class Examined(Approximation):
         >>> posterior.std.round(1), bool(abs(theta.std() - 1.28) < 0.15)
         (array([1.]), True)
         """
+        from mgvbp.posterior.mcmc import mcmc, target_of  # with all of `mgvbp.sampling`, which few fits need
+
         return mcmc(
             self,
             target_of(self._density(log_density), grad),

@@ -1,12 +1,10 @@
-"""`fit`: from a log-likelihood and a prior to a Gaussian posterior; `resume`: continue a fit from its checkpoint."""
+"""`fit`: from a log-likelihood and a prior to a Gaussian posterior, or a mixture of Gaussians."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import fields
 from os import PathLike
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +20,9 @@ from mgvbp.auto import (
     streams,
     uses_gradient,
 )
-from mgvbp.core.checks import as_floats, as_key, as_path, one_of, positive_integer, true_or_false
+from mgvbp.core.checks import as_floats, as_key, positive_integer
 from mgvbp.core.linalg import Array
-from mgvbp.core.version import __version__
-from mgvbp.errors import FileFormatError, InvalidInputError
+from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Estimator
 from mgvbp.families import Diagonal, Family, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
@@ -34,12 +31,13 @@ from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.models.smooth import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
-from mgvbp.problem.parameters import real
-from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters, log_prior
-from mgvbp.run.checkpoint import Recorder, read_checkpoint
+from mgvbp.problem.problem import LogLikelihood, Prior, agreed_parameters
+from mgvbp.run.checkpoint import Recorder
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
+from mgvbp.run.posing import as_function, as_prior, posed
+from mgvbp.run.resuming import recorded
 
 VALUES_UP_TO = 20
 """Parameters up to which a ready model is fitted by its values although it has a gradient: with more, values take many
@@ -187,7 +185,7 @@ def fit(
     >>> posterior.mean.round(4)
     array([0.1387, 0.9695])
     """
-    log_likelihood = _as_function(log_likelihood)
+    log_likelihood = as_function(log_likelihood)
     if tol is not None and method != "auto":
         raise InvalidInputError(
             "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
@@ -201,7 +199,7 @@ def fit(
         raise InvalidInputError(
             "family='mixture' and 'auto' go with method='auto' (and tol= instead of Auto(tol))"
         )
-    prior = _as_prior(prior)
+    prior = as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
     automatic = isinstance(method, Auto) or method == "auto"
     structure: Any = "full" if _is_mixture(family) else family
@@ -210,9 +208,8 @@ def fit(
     structure = resolve_family(structure, problem.dim, problem.labels)
     ready = isinstance(log_likelihood, SmoothRegression) and problem.dim > VALUES_UP_TO
     derived = getattr(log_likelihood, "gradient", None)
-    if (
-        callable(derived) and not problem.has_gradient
-    ):  # a model's own gradient serves where values do not suffice
+    if callable(derived) and not problem.has_gradient:
+        # a model's own gradient serves where values do not suffice
         many = automatic and (ready or not affordable(structure, problem))
         if many or estimator == "gradient":
             problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
@@ -261,115 +258,6 @@ def fit(
     return conduct(problem, settings, execution)
 
 
-def resume(
-    path: str | PathLike[str],
-    log_likelihood: LogLikelihood,
-    prior: Prior | None = None,
-    *,
-    grad: Callable[[Array], Any] | str | None = None,
-    n_jobs: int | None = None,
-    timeout: float | None = None,
-    every: float = 60.0,
-    check: bool = True,
-    progress: bool = False,
-    callback: Callback | None = None,
-) -> Posterior:
-    """Continue a fit from its checkpoint: the result is, bit for bit, that of a fit without the break.
-
-    This holds on the same platform and for a function that gives the same values again. With ``n_jobs`` values may
-    differ in their last digits, as draws are then grouped by how long they took.
-
-    Parameters
-    ----------
-    path : path
-        The file that ``fit(..., checkpoint=path)`` wrote. The state of the continued run is kept in it too.
-    log_likelihood : callable
-        The same as before. It is evaluated again at two of the first draws, and refused if its values or derivatives
-        differ from those in the file.
-    prior : optional
-        The same as before, if it was not Gaussian; a Gaussian prior is in the file.
-    check : bool
-        False for a log-likelihood that is random, whose values cannot be compared.
-    grad, n_jobs, timeout, every, progress, callback
-        As for `fit`.
-
-    Raises
-    ------
-    FileFormatError
-        The file is damaged, or not a checkpoint.
-    InvalidInputError
-        The checkpoint is one of another version, dimension or model.
-
-    Examples
-    --------
-    >>> import mgvbp, pathlib, tempfile
-    >>> def log_density(theta):
-    ...     return -0.5 * (theta**2).sum(axis=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "run.npz")
-    ...     first = mgvbp.fit(log_density, dim=2, checkpoint=path)
-    ...     again = mgvbp.resume(path, log_density)
-    >>> bool((first.mean == again.mean).all())
-    True
-    """
-    saved, prior = read_checkpoint(as_path(path)), _as_prior(prior)
-    log_likelihood = _as_function(log_likelihood)
-    try:
-        stored = dict(saved.settings)
-        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
-        stored.setdefault("labels", None)  # files of version 0.1 have none
-        known = {name: stored.pop(name) for name in names}
-        settings = Settings(**stored)
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
-    if known["version"] != __version__:
-        raise InvalidInputError(
-            f"{path} was written by mgvbp {known['version']}; this is {__version__}, whose draws may differ"
-        )
-    if known["other_prior"] and prior is None:
-        raise InvalidInputError(
-            f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
-        )
-    if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
-        had = "a Gaussian one, which is in the file" if known["prior"] else "none"
-        raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
-    if known["gradient"] and grad is None and isinstance(log_likelihood, SmoothRegression):
-        grad = log_likelihood.gradient
-    problem = posed(
-        log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
-    )
-    if known["gradient"] != problem.has_gradient:
-        if known["gradient"]:
-            raise InvalidInputError(
-                f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
-            )
-        raise InvalidInputError(f"the fit of {path} had no gradient: leave grad= out")
-    if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
-        raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
-    recorder = Recorder(path, every, saved.settings, saved)
-    execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
-    return conduct(problem, settings, execution)
-
-
-def _as_function(given: Any) -> Any:
-    """The function itself, or what the model of another package becomes; other objects pass, to be refused later."""
-    if callable(given):
-        return given
-    from mgvbp.interop import adapted
-
-    return adapted(given)
-
-
-def _as_prior(prior: Prior | None) -> Prior | None:
-    """The prior; for a posterior that is a mixture, this mixture with the names of the parameters."""
-    mixture = getattr(prior, "mixture", None)
-    if mixture is None:
-        return prior
-    named = copy(mixture)
-    named.parameters = getattr(prior, "parameters", None)
-    return cast(Prior, named)
-
-
 def _variance(q: Gaussian) -> Array:
     """The covariance (d, d), or the variances (d,) if there is no room for it or all others are 0."""
     return q.std**2 if isinstance(q.family, Diagonal | Structured) else q.covariance
@@ -387,76 +275,3 @@ def _aim(family: object, kl_tol: float | None) -> Aim | None:
         return None
     components = family.components if isinstance(family, Mixture) else None
     return Aim(Aim.kl_tol if kl_tol is None else kl_tol, components, family == "auto")
-
-
-def _same(given: Prior | None, stored: Gaussian | None) -> bool:
-    """Whether the given prior is that of the file, or None."""
-    if given is None or stored is None:
-        return given is None
-    return isinstance(given, Gaussian) and all(
-        a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=0.0)
-        for a, b in ((given.mean, stored.mean), (given.factor, stored.factor))
-    )
-
-
-def posed(
-    log_likelihood: LogLikelihood,
-    prior: Prior | None,
-    dim: int,
-    vectorized: bool,
-    grad: Callable[[Array], Any] | str | None,
-    labels: Sequence[str] | None = None,
-) -> Problem:
-    """The problem of `fit`; functions of JAX and PyTorch (``grad="jax"``, ``"torch"``) take all draws at once."""
-    from mgvbp.interop import JittedValues, from_jax, from_torch, is_jitted
-
-    if isinstance(grad, str):
-        package = one_of(grad, ["jax", "torch"], "grad", " or a function")
-        adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
-        log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
-    elif is_jitted(log_likelihood):
-        log_likelihood = JittedValues(log_likelihood, vectorized=vectorized)
-    if getattr(log_likelihood, "vectorized", False) is True:
-        vectorized = True
-    return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))
-
-
-def recorded(
-    problem: Problem,
-    prior: Prior | None,
-    settings: Settings,
-    vectorized: bool,
-    labels: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
-    gaussian = isinstance(prior, Gaussian)
-    return {
-        "version": __version__,
-        "dim": problem.dim,
-        "vectorized": vectorized,
-        "gradient": problem.has_gradient,
-        "prior": prior if gaussian else None,
-        "other_prior": "" if gaussian or prior is None else type(prior).__name__,
-        "prior_values": prior_values(problem, settings),
-        "labels": None if labels is None else list(labels),
-        **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
-    }
-
-
-def prior_values(problem: Problem, settings: Settings) -> Array:
-    """The log density of the prior where the fit begins and one standard deviation to either side, (3,).
-
-    A checkpoint knows a prior that is not a Gaussian by these, and the constraints of a `Model` without a prior;
-    zeros for all others.
-    """
-    if problem.prior is None or isinstance(problem.prior, Gaussian):
-        return np.zeros(3)
-    mean, factor, *_ = initial_frame(settings.family, None, settings.initial_mean, settings.initial_variance)
-    std = Gaussian.from_factor(mean, factor, settings.family).std
-    return log_prior(problem.prior, mean + np.outer([-1.0, 0.0, 1.0], std))
-
-
-def _stored(name: str, value: Any) -> Any:
-    """``value`` as a checkpoint stores it: initial means, variances and starts as arrays, unless they are numbers."""
-    place = name in ("initial_mean", "initial_variance", "starts")
-    return as_floats(value, name) if place and not isinstance(value, int | float | None) else value

@@ -13,7 +13,6 @@ import os
 import pickle
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -59,7 +58,7 @@ class Workers:
         backend, _ = get_active_backend()
         shares = getattr(backend, "supports_sharedmem", False)
         self._dask = getattr(backend, "client", None)
-        self._model = problem if shares else uuid.uuid4().hex
+        self._model = problem if shares else os.urandom(16).hex()
         self._content = b"" if shares else packed(problem)
         self._open = opener(backend, number)
         self._processes = isinstance(self._open, Process)

@@ -1,0 +1,57 @@
+"""From what a user gives to a `Problem`: functions, models of other packages, posteriors that are priors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, cast
+
+from mgvbp.core.checks import one_of
+from mgvbp.core.linalg import Array
+from mgvbp.problem.parameters import real
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem
+
+
+def as_function(given: Any) -> Any:
+    """The function itself, or what the model of another package becomes; other objects pass, to be refused later."""
+    if callable(given):
+        return given
+    from mgvbp.interop import adapted
+
+    return adapted(given)
+
+
+def as_prior(prior: Prior | None) -> Prior | None:
+    """The prior; for a posterior that is a mixture, this mixture with the names of the parameters."""
+    mixture = getattr(prior, "mixture", None)
+    if mixture is None:
+        return prior
+    named = copy(mixture)
+    named.parameters = getattr(prior, "parameters", None)
+    return cast(Prior, named)
+
+
+def posed(
+    log_likelihood: LogLikelihood,
+    prior: Prior | None,
+    dim: int,
+    vectorized: bool,
+    grad: Callable[[Array], Any] | str | None,
+    labels: Sequence[str] | None = None,
+) -> Problem:
+    """The problem of `fit`; functions of JAX and PyTorch (``grad="jax"``, ``"torch"``) take all draws at once."""
+    jax = sys.modules.get("jax")  # if nobody has imported it, no function is compiled by it
+    if isinstance(grad, str):
+        from mgvbp.interop import from_jax, from_torch
+
+        package = one_of(grad, ["jax", "torch"], "grad", " or a function")
+        adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
+        log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
+    elif jax is not None and isinstance(log_likelihood, jax.stages.Wrapped):
+        from mgvbp.interop import JittedValues
+
+        log_likelihood = JittedValues(log_likelihood, vectorized=vectorized)
+    if getattr(log_likelihood, "vectorized", False) is True:
+        vectorized = True
+    return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))
