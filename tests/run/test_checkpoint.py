@@ -889,3 +889,52 @@ def test_a_ready_model_that_was_fitted_by_its_gradient_resumes_by_it(tmp_path):
     assert first.estimator == "gradient"
     again = mgvbp.resume(path, model)
     np.testing.assert_array_equal(again.mean, first.mean)
+
+
+def bent(theta):
+    return -np.cosh(theta).sum(axis=1) - 0.5 * (theta[:, 0] * theta[:, 1]) ** 2
+
+
+def slopes(theta):
+    x, y, z = theta.T
+    return np.column_stack([-np.sinh(x) - x * y * y, -np.sinh(y) - y * x * x, -np.sinh(z)])
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.ConvergenceWarning")  # few evaluations
+@pytest.mark.parametrize("options", [{}, {"starts": 3}, {"grad": slopes}])
+def test_a_fit_that_came_to_its_limit_goes_on_to_a_larger_one(tmp_path, options):
+    path, given = tmp_path / "run.npz", {"grad": options.get("grad")}
+    first = mgvbp.fit(bent, dim=3, max_evaluations=60, checkpoint=path, **options)
+    assert (first.converged, first.n_evaluations <= 60) == (False, True)
+    further = mgvbp.resume(path, bent, max_evaluations=5000, **given)
+    assert further.converged
+    assert 60 < further.n_evaluations < 5000
+    np.testing.assert_array_equal(further.trace.lower_bound[: len(first.trace)], first.trace.lower_bound)
+    again = mgvbp.resume(path, bent, **given)
+    np.testing.assert_array_equal(again.mean, further.mean)
+    # what has been certified stays so, whatever the limit
+    certified = mgvbp.resume(path, bent, max_evaluations=6000, **given)
+    np.testing.assert_array_equal(certified.mean, further.mean)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.ConvergenceWarning")
+def test_a_named_method_goes_on_to_a_larger_limit_as_if_it_had_had_it(tmp_path):
+    paths = tmp_path / "short.npz", tmp_path / "long.npz"
+    for path, limit in zip(paths, (60, 200), strict=True):
+        whole = mgvbp.fit(bent, dim=3, method="mgvbp", num_draws=10, max_evaluations=limit, checkpoint=path)
+    further = mgvbp.resume(paths[0], bent, max_evaluations=200)
+    np.testing.assert_array_equal(further.mean, whole.mean)
+    assert further.n_evaluations == whole.n_evaluations
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")
+def test_limits_that_a_fit_cannot_go_on_to(tmp_path):
+    path, mixture = tmp_path / "run.npz", tmp_path / "mixture.npz"
+    mgvbp.fit(bent, dim=3, max_evaluations=60, checkpoint=path)
+    with pytest.raises(mgvbp.InvalidInputError, match="max_evaluations is 50, but the fit has made"):
+        mgvbp.resume(path, bent, max_evaluations=50)
+    with pytest.raises(mgvbp.MgvbpError, match="max_evaluations"):
+        mgvbp.resume(path, bent, max_evaluations=-1)
+    mgvbp.fit(bent, dim=3, max_evaluations=100, family="mixture", checkpoint=mixture)
+    with pytest.raises(mgvbp.InvalidInputError, match="limit of a mixture"):
+        mgvbp.resume(mixture, bent, max_evaluations=500)

@@ -13,7 +13,7 @@ search for networks and minibatches.
 from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS
 from mgvbp.auto.method import NEEDS_GRADIENTS, Auto, affordable, uses_gradient
 from mgvbp.auto.mixtures import LOOSE, MOST_PARAMETERS, MOST_WITH_GRADIENTS, Aim, Mixture, MixtureSearch
-from mgvbp.auto.search import Search, Starts
+from mgvbp.auto.search import Search, Starts, extended
 from mgvbp.auto.stream import StreamSearch, streams
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Starts",
     "StreamSearch",
     "affordable",
+    "extended",
     "streams",
     "uses_gradient",
 ]

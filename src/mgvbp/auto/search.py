@@ -240,7 +240,14 @@ def told(
 def _chosen(rules: Decisions, starts: Starts) -> Starts:
     """Choose the best of the screened starts and give it what is left of the budget."""
     current = int(np.argmax([state.lower_bound for state in starts.states]))
-    best = starts.states[current]
-    best = rules.extended(best, starts.budget - starts.spent + best.n_evaluations)
-    states = (*starts.states[:current], best, *starts.states[current + 1 :])
-    return replace(starts, states=states, current=current, chosen=True)
+    return extended(rules, replace(starts, current=current, chosen=True), starts.budget)
+
+
+def extended(rules: Decisions, starts: Starts, budget: int) -> Starts:
+    """The starts with another budget; the chosen one goes on, if the old one had ended it."""
+    starts = replace(starts, budget=budget)
+    if not starts.chosen:
+        return starts
+    best, current = starts.active, starts.current
+    best = rules.extended(best, budget - starts.spent + best.n_evaluations)
+    return replace(starts, states=(*starts.states[:current], best, *starts.states[current + 1 :]))

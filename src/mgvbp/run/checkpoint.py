@@ -132,6 +132,10 @@ class Recorder:
         """The state to go on from; None at the beginning."""
         return self._saved.snapshot
 
+    def begin_at(self, snapshot: Snapshot) -> None:
+        """Go on from another state than that of the file."""
+        self._saved = replace(self._saved, snapshot=snapshot)
+
     def recognise(self, evaluate: Function) -> None:
         """Refuse a model that is not the one of the file; a file without any value knows none."""
         saved = self._saved

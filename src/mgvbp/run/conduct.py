@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from mgvbp.auto import (
     Search,
     StreamSearch,
     affordable,
+    extended,
     streams,
     uses_gradient,
 )
@@ -252,6 +253,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     search = (
         gaussian if settings.aim is None else MixtureSearch(gaussian, settings.aim, settings.max_evaluations)
     )
+    _go_on(search, execution)
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
     outcome, failures = execution.run(
@@ -287,6 +289,22 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
         archive=starts.best.archive,
     )
+
+
+def _go_on(search: Search | MixtureSearch, execution: Execution) -> None:
+    """Resume a search that has come to its limit, if it has been given a larger one since."""
+    recorder = execution.recorder
+    snapshot = recorder.start if recorder is not None else None
+    if recorder is None or snapshot is None or not isinstance(search, Search):
+        return
+    if search.max_evaluations == snapshot.search.budget:
+        return
+    standing = snapshot.standing
+    if standing is not None and standing.ending is not None:
+        limited = standing.ending.outcome is Outcome.MAX_EVALUATIONS
+        standing = standing._replace(ending=None) if limited else standing
+    state = extended(search.rules, snapshot.search, search.max_evaluations)
+    recorder.begin_at(replace(snapshot, search=state, standing=standing))
 
 
 def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:
