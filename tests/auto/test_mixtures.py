@@ -318,6 +318,22 @@ def test_frames_there_and_back():
     np.testing.assert_allclose(back.means, mixture.means, atol=1e-10)
 
 
+def test_the_gradient_of_a_surrogate_is_that_of_its_values():
+    """Among the draws and where the fence stands, by central differences."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 2))
+    anchor = GaussianMixture([1.0], np.zeros((1, 2)), np.eye(2)[None])
+    surrogate = fitted(anchor, anchor, x, banana(x), usual(2), [np.eye(2)], rng)
+    at = np.concatenate([x[:5], 6.0 * rng.normal(size=(5, 2))])
+    values, gradients = surrogate.with_gradient(at)
+    np.testing.assert_allclose(values, surrogate.cautious(at), rtol=1e-8)
+    assert (surrogate.predict(at) - values > 0.1).any(), "some are beyond the fence"
+    for axis in np.eye(2):
+        step = 1e-5 * axis
+        found = (surrogate.cautious(at + step) - surrogate.cautious(at - step)) / 2e-5
+        np.testing.assert_allclose(gradients @ axis, found, rtol=1e-4, atol=1e-4)
+
+
 def test_the_ascent_finds_a_gaussian_exactly():
     rng = np.random.default_rng(0)
     target = GaussianMixture([1.0], [[0.3, -0.2]], [[[1.2, 0.0], [0.4, 0.9]]])

@@ -97,6 +97,11 @@ def test_the_truth_is_the_truth(name):
     np.testing.assert_allclose(truth(q)[:-1], expected, rtol=1e-9)
 
 
+def test_how_many_draws_a_gradient_takes():
+    """Two for each coefficient of its regression, which is left out in high dimension."""
+    assert [Gradient().default_draws(Full(d)) for d in (1, 3, 100, 101)] == [6, 10, 204, 50]
+
+
 # --- (a) the score estimators are unbiased ------------------------------------------------------------
 
 REPLICATIONS, S = {"mc": 1000, "antithetic": 1000, "sobol": 400}, 10

@@ -9,8 +9,10 @@ from numpy.linalg import inv, norm
 import literal
 from common import case, random_spd, structure
 from mgvbp import MGVB, MGVBP, QBVI, BlockDiagonal, Diagonal, Full, Gaussian, Geodesic, Score
+from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Estimate, Sample
 from mgvbp.estimators.score import optimal_constants
+from mgvbp.methods import resolve_method
 from mgvbp.methods.optimizer import Frame
 
 # method -> (the literal step, the same with 60 digits)
@@ -37,6 +39,13 @@ def test_the_papers_settings_are_the_defaults():
             method = kind()
             assert tuple(getattr(method, name) for name in names) == (0.01, 1000, 0.4, 30, 500, 1200)
             assert method.clip_gradient is method.clip_natural_gradient is method.clip_initial is None
+
+
+def test_auto_takes_no_steps_that_could_be_run():
+    with pytest.raises(
+        InvalidInputError, match="auto takes no steps that can be run one by one: choose mgvbp, "
+    ):
+        resolve_method("auto")
 
 
 def random_symmetric(rng, d):
