@@ -185,7 +185,7 @@ STARTS = {
 @pytest.mark.parametrize("start", STARTS)
 def test_every_start_reaches_the_optimum(logistic, family, start):
     model, gap = logistic
-    for seed in range(2):
+    for seed in range(3):
         mean = STARTS[start](np.random.default_rng(100 + seed))
         posterior = fit(model, PRIOR, family=family, initial_mean=mean, rng=seed)
         assert posterior.converged
@@ -497,9 +497,9 @@ def broken_off(log_density, at):
 
 
 def test_an_interrupt_returns_what_is_there_if_there_is_a_lower_bound():
-    """At whichever call it comes (every third is tried): else, what there is would be the start, and it is raised."""
+    """At whichever call it comes: else, what there is would be the start, and it is raised."""
     whole, outcomes = fit(poisson, dim=4), set()
-    for at in range(2, len(whole.trace) + 1, 3):
+    for at in range(2, len(whole.trace) + 1):
         with pytest.warns(ConvergenceWarning, match="max_iterations"):
             shorter = fit(poisson, dim=4, max_iterations=at - 1)
         outcomes.add(known := shorter.lower_bound > -np.inf)

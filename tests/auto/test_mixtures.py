@@ -255,15 +255,15 @@ def test_where_the_density_is_zero_there_is_no_climb():
 
 
 def test_few_evaluations_are_for_a_surrogate_although_there_are_gradients():
-    """Seven of eight seeds end with a mixture; two of three must."""
+    """Seven of eight seeds end with a mixture; three of four must."""
     near = 0
-    for seed in range(3):
+    for seed in range(4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # few draws may not be sure of the distance
             posterior = mgvbp.fit(banana, dim=2, family="mixture", grad=grad, max_evaluations=900, rng=seed)
         assert posterior.n_evaluations <= 900
         near += posterior.components > 1 and true_kl(posterior, banana, EVIDENCE)[0] < 0.1
-    assert near >= 2
+    assert near >= 3
 
 
 def test_twenty_five_parameters_by_gradients():

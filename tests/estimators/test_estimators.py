@@ -104,7 +104,7 @@ def test_how_many_draws_a_gradient_takes():
 
 # --- (a) the score estimators are unbiased ------------------------------------------------------------
 
-REPLICATIONS, S = {"mc": 1000, "antithetic": 1000, "sobol": 400}, 10
+REPLICATIONS, S = {"mc": 3000, "antithetic": 1000, "sobol": 400}, 10
 LEVEL = 0.01
 """Family-wise level of all z-tests of this section together, by Bonferroni: |z| < 4.0."""
 

@@ -18,7 +18,7 @@ from mgvbp.sklearn.base import Scaling
 from mgvbp.sklearn.exact import fit_exact
 from mgvbp.sklearn.linear import LOG_NOISE_VARIANCE, NormalErrors
 
-SIMULATIONS = 600
+SIMULATIONS = 1500
 VARIANCE = 1.0
 
 

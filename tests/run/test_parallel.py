@@ -425,7 +425,7 @@ def test_faults_in_processes(log, eager):
 
 def test_faults_in_threads(log, eager):
     """Threads cannot be stopped: one that hangs is left behind."""
-    function = Faulty(log, seed=13, hang=2.5)
+    function = Faulty(log, seed=13, hang=5.0)
     with joblib.parallel_config(backend="threading", n_jobs=2), pytest.warns(NonFiniteWarning):
         posterior = mgvbp.fit(function, **fit, timeout=1.0)
     counts = function.counts
