@@ -14,8 +14,9 @@ import mgvbp
 from common import installed
 from mgvbp import BlockDiagonal, Gaussian, InvalidInputError, InvalidTypeError
 from mgvbp.interop import ForeignModel, ForeignParameters
-from mgvbp.interop.compiled import SIZES, blocks, filled
+from mgvbp.interop.compiled import filled
 from mgvbp.posterior.marginal import DRAWS
+from mgvbp.problem.blocks import SIZES, blocks
 from mgvbp.transforms import Interval, Positive, Real
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -928,13 +928,30 @@ def test_a_named_method_goes_on_to_a_larger_limit_as_if_it_had_had_it(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")
+@pytest.mark.parametrize(
+    "options", [{}, {"starts": 3}, {"grad": slopes}, {"grad": slopes, "family": mgvbp.LowRank(1)}]
+)
+def test_no_limit_is_exceeded_by_going_on(tmp_path, options):
+    given = {"grad": options.get("grad")}
+    for old in (64, 90, 130):
+        path = tmp_path / f"{old}.npz"
+        mgvbp.fit(bent, dim=3, max_evaluations=old, checkpoint=path, **options)
+        for more in (1, 10, 40):
+            posterior = mgvbp.resume(path, bent, max_evaluations=old + more, **given)
+            assert posterior.n_evaluations <= old + more
+            again = mgvbp.resume(path, bent, **given)
+            np.testing.assert_array_equal(again.mean, posterior.mean)
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.MgvbpWarning")
 def test_limits_that_a_fit_cannot_go_on_to(tmp_path):
     path, mixture = tmp_path / "run.npz", tmp_path / "mixture.npz"
     mgvbp.fit(bent, dim=3, max_evaluations=60, checkpoint=path)
-    with pytest.raises(mgvbp.InvalidInputError, match="max_evaluations is 50, but the fit has made"):
+    with pytest.raises(mgvbp.InvalidInputError, match="max_evaluations is 50, but the fit had 60"):
         mgvbp.resume(path, bent, max_evaluations=50)
-    with pytest.raises(mgvbp.MgvbpError, match="max_evaluations"):
-        mgvbp.resume(path, bent, max_evaluations=-1)
+    with pytest.raises(mgvbp.InvalidTypeError, match="max_evaluations"):
+        mgvbp.resume(path, bent, max_evaluations="100")
+    assert mgvbp.resume(path, bent, max_evaluations=60).n_evaluations <= 60
     mgvbp.fit(bent, dim=3, max_evaluations=100, family="mixture", checkpoint=mixture)
     with pytest.raises(mgvbp.InvalidInputError, match="limit of a mixture"):
         mgvbp.resume(mixture, bent, max_evaluations=500)

@@ -61,7 +61,7 @@ def test_one_batch_serves_all_walkers(gradients):
     )
 
 
-@pytest.mark.parametrize(("draws", "chains"), [(1, 1), (7, 3), (3, 30), (101, 4)])
+@pytest.mark.parametrize(("draws", "chains"), [(1, 1), (7, 3), (50, 1), (3, 30), (101, 4)])
 def test_any_number_of_draws_and_chains(draws, chains):
     found = sample(FIT, Counted(), False, draws=draws, chains=chains, key=(1,))
     assert found.theta.shape == (chains, draws, 3)

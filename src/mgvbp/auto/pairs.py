@@ -165,7 +165,14 @@ class ByPairs(ABC, Generic[S]):
     def extended(self, state: S, max_evaluations: int) -> S:
         """Set another limit, and resume the search if the old limit had ended it."""
         exhausted = state.ending is not None and state.ending.outcome is Outcome.MAX_EVALUATIONS
-        return replace(state, max_evaluations=max_evaluations, ending=None if exhausted else state.ending)
+        state = replace(state, max_evaluations=max_evaluations)
+        return self._limited(replace(state, ending=None)) if exhausted else state
+
+    def _limited(self, state: S) -> S:
+        """Stop if the next draws are more than there are evaluations left."""
+        if state.ending is not None or state.n_evaluations + self._asked(state) <= state.max_evaluations:
+            return state
+        return replace(state, ending=Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations))
 
     def _rng(self, state: S) -> np.random.Generator:
         return np.random.default_rng((*state.key, state.stage, STREAM))
@@ -202,9 +209,7 @@ class ByPairs(ABC, Generic[S]):
                 typical = int(np.argsort(f)[len(f) // 2])
                 repeated = theta[[typical]], float(f[typical])
                 decided = replace(decided, ending=None, phase=Phase.CHORD, chords=chords, repeated=repeated)
-        if decided.ending is None and decided.n_evaluations + self._asked(decided) > decided.max_evaluations:
-            limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=decided.max_evaluations)
-            decided = replace(decided, ending=limit)
+        decided = self._limited(decided)
         return decided, Info(
             lower_bound=decided.lower_bound,
             gap=decided.gap,

@@ -9,7 +9,7 @@ with `model`, the class that Bayesian models become, and `estimated`, the one of
 
 from mgvbp.interop.arch_model import from_arch
 from mgvbp.interop.compiled import trace
-from mgvbp.interop.jax_function import JaxLikelihood, JittedValues, from_jax
+from mgvbp.interop.jax_function import JaxLikelihood, from_jax
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc_model import from_pymc
@@ -22,7 +22,6 @@ __all__ = [
     "ForeignModel",
     "ForeignParameters",
     "JaxLikelihood",
-    "JittedValues",
     "Observations",
     "TorchLikelihood",
     "adapted",

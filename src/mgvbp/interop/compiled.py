@@ -10,10 +10,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
 from mgvbp.errors import EvaluationError, MgvbpError
-
-SIZES = (1024, 256, 64, 16)
-"""Sizes of the blocks of draws. JAX compiles a function once for each size, and batches change their size at every
-iteration."""
+from mgvbp.problem.blocks import blocks
 
 
 class Compiled:
@@ -22,8 +19,9 @@ class Compiled:
     Further arguments are data, the same for all rows. They are not constants of the compiled function: other data
     need a compilation only if their shapes or types differ.
 
-    The draws are evaluated in blocks of the `SIZES`. The last block is filled up with zeros, whose values are cut
-    off. So there are at most five compilations, at most 15 wasted evaluations, and the memory is that of 1,024 draws.
+    The draws are evaluated in blocks of few sizes (`problem.blocks`). The last block is filled up with zeros, whose
+    values are cut off. So there are at most five compilations, at most 15 wasted evaluations, and the memory is that of
+    1,024 draws.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -114,20 +112,6 @@ def advice(error: Exception) -> str:
         "expected one of a draw, (d,) -> real scalar, or with vectorized=True, the default of fit(grad='jax'), of all "
         "draws, (S, d) -> (S,)"
     )
-
-
-def blocks(number: int) -> Iterator[tuple[int, int]]:
-    """Starts and sizes of blocks that cover ``number`` rows, largest first; 0 rows get one, to show the shapes."""
-    start = 0
-    if number == 1:  # a line search evaluates one draw at a time
-        yield 0, 1
-        return
-    for size in SIZES:
-        while number - start >= size:
-            yield start, size
-            start += size
-    if start < number or number == 0:
-        yield start, SIZES[-1]
 
 
 def filled(block: Array, size: int) -> Array:

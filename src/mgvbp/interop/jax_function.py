@@ -48,22 +48,6 @@ class JaxLikelihood:
         return self._values(theta, *data)
 
 
-class JittedValues:
-    """A function of θ that the user has compiled by `jax.jit`, evaluated in float64 and in blocks of few sizes.
-
-    Left to itself JAX would compile it anew for every size of a batch, and compute in float32.
-    """
-
-    vectorized = True
-
-    def __init__(self, function: Callable[..., Any], *, vectorized: bool) -> None:
-        self._values = Compiled(_of_one(function) if vectorized else function)
-
-    def __call__(self, theta: Array) -> Array:
-        """The values at the rows of θ, (S, d) -> (S,)."""
-        return np.asarray(self._values(theta))
-
-
 class JaxModel(JaxLikelihood):
     """A `Model` whose function is written in JAX, as a function of θ with its gradient and its parameters' names.
 

@@ -15,6 +15,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
+from mgvbp.problem.blocks import called_in_blocks, is_jitted
 
 LogLikelihood = Callable[[Array], Any]
 Needs = Literal["values", "gradients", "squares"]
@@ -311,7 +312,7 @@ def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = Tr
     given, found = theta, []
     try:
         if vectorized:
-            return function(theta)
+            return called_in_blocks(function, theta) if is_jitted(function) else function(theta)
         for given in theta:
             found.append(function(given))
         return found

@@ -81,4 +81,5 @@ def expected(search: Search | MixtureSearch) -> str:
     if search.ending is not None or not isinstance(search, Search) or not isinstance(search.rules, ByValues):
         return ""
     low, high = search.rules.usual
-    return f" (usually {low:,} to {high:,})" if search.n_evaluations < high else ""
+    soon = search.n_evaluations < high and low < search.max_evaluations
+    return f" (usually {low:,} to {high:,})" if soon else ""

@@ -297,13 +297,16 @@ def _go_on(search: Search | MixtureSearch, execution: Execution) -> None:
     snapshot = recorder.start if recorder is not None else None
     if recorder is None or snapshot is None or not isinstance(search, Search):
         return
-    if search.max_evaluations == snapshot.search.budget:
+    before, now = snapshot.search.budget, search.max_evaluations
+    if now == before:
         return
-    standing = snapshot.standing
-    if standing is not None and standing.ending is not None:
-        limited = standing.ending.outcome is Outcome.MAX_EVALUATIONS
-        standing = standing._replace(ending=None) if limited else standing
-    state = extended(search.rules, snapshot.search, search.max_evaluations)
+    if now < before:
+        raise InvalidInputError(
+            f"max_evaluations is {now}, but the fit had {before}: give more, or leave it out"
+        )
+    state, standing = extended(search.rules, snapshot.search, now), snapshot.standing
+    if standing is not None:
+        standing = standing._replace(ending=state.ending)
     recorder.begin_at(replace(snapshot, search=state, standing=standing))
 
 

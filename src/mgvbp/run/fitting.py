@@ -23,7 +23,7 @@ from mgvbp.auto import (
 from mgvbp.core.checks import as_floats, as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.estimators import Estimator
+from mgvbp.estimators import Estimator, Gradient
 from mgvbp.families import Diagonal, Family, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods import Method
@@ -201,17 +201,18 @@ def fit(
         )
     prior = as_prior(prior)
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
-    automatic = isinstance(method, Auto) or method == "auto"
+    automatic = isinstance(method, Auto) or (isinstance(method, str) and method == "auto")
     structure: Any = "full" if _is_mixture(family) else family
     if structure is None:
         structure = "diagonal" if automatic and streams(problem, None) else "full"
     structure = resolve_family(structure, problem.dim, problem.labels)
-    ready = isinstance(log_likelihood, SmoothRegression) and problem.dim > VALUES_UP_TO
+    ready = isinstance(log_likelihood, SmoothRegression)
     derived = getattr(log_likelihood, "gradient", None)
     if callable(derived) and not problem.has_gradient:
-        # a model's own gradient serves where values do not suffice
-        many = automatic and (ready or not affordable(structure, problem))
-        if many or estimator == "gradient":
+        # a model's own gradient serves where it is asked for, or values do not suffice
+        asked = ready and _is_gradient(estimator)
+        many = (ready and problem.dim > VALUES_UP_TO) or not affordable(structure, problem)
+        if asked or (automatic and many):
             problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
     begin = getattr(log_likelihood, "start", None)
     if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
@@ -229,7 +230,7 @@ def fit(
     if isinstance(method, str) and method == "auto":
         loose = aim is not None and not aim.or_gaussian
         method = Auto(LOOSE if loose and tol is None else tol)
-    if isinstance(method, Auto) and estimator == "gradient":
+    if isinstance(method, Auto) and _is_gradient(estimator):
         problem.require("gradients")
     settings = Settings(
         method=method,
@@ -261,6 +262,10 @@ def fit(
 def _variance(q: Gaussian) -> Array:
     """The covariance (d, d), or the variances (d,) if there is no room for it or all others are 0."""
     return q.std**2 if isinstance(q.family, Diagonal | Structured) else q.covariance
+
+
+def _is_gradient(estimator: object) -> bool:
+    return isinstance(estimator, Gradient) or (isinstance(estimator, str) and estimator == "gradient")
 
 
 def _is_mixture(family: object) -> TypeGuard[str | Mixture]:

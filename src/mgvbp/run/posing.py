@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, cast
@@ -41,17 +40,12 @@ def posed(
     labels: Sequence[str] | None = None,
 ) -> Problem:
     """The problem of `fit`; functions of JAX and PyTorch (``grad="jax"``, ``"torch"``) take all draws at once."""
-    jax = sys.modules.get("jax")  # if nobody has imported it, no function is compiled by it
     if isinstance(grad, str):
         from mgvbp.interop import from_jax, from_torch
 
         package = one_of(grad, ["jax", "torch"], "grad", " or a function")
         adapt: Callable[..., LogLikelihood] = from_jax if package == "jax" else from_torch
         log_likelihood, grad = adapt(log_likelihood, vectorized=vectorized), None
-    elif jax is not None and isinstance(log_likelihood, jax.stages.Wrapped):
-        from mgvbp.interop import JittedValues
-
-        log_likelihood = JittedValues(log_likelihood, vectorized=vectorized)
     if getattr(log_likelihood, "vectorized", False) is True:
         vectorized = True
     return Problem(log_likelihood, prior, dim, vectorized, grad, None if labels is None else real(labels))

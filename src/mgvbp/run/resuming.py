@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mgvbp.auto import Auto, streams
 from mgvbp.core.checks import as_floats, as_path, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
@@ -18,7 +19,7 @@ from mgvbp.methods.optimizer import initial_frame
 from mgvbp.models.smooth import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, log_prior
-from mgvbp.run.checkpoint import Recorder, Saved, read_checkpoint
+from mgvbp.run.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
@@ -54,7 +55,8 @@ def resume(
     prior : optional
         The same as before, if it was not Gaussian; a Gaussian prior is in the file.
     max_evaluations : int, optional
-        Another limit than before: a fit that had come to its limit goes on to this one. Evaluations so far count.
+        A larger limit than before: a fit that had come to its limit goes on to this one. Evaluations so far count. The
+        fit may differ a little from one that had this limit from the start. Mixtures and minibatches keep theirs.
     check : bool
         False for a log-likelihood that is random, whose values cannot be compared.
     grad, n_jobs, timeout, every, progress, callback
@@ -86,8 +88,6 @@ def resume(
         names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
         stored.setdefault("labels", None)  # files of version 0.1 have none
         known = {name: stored.pop(name) for name in names}
-        if max_evaluations is not None:
-            stored["max_evaluations"] = _larger(saved, stored, max_evaluations)
         settings = Settings(**stored)
     except (KeyError, TypeError) as error:
         raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
@@ -115,22 +115,20 @@ def resume(
         raise InvalidInputError(f"the fit of {path} had no gradient: leave grad= out")
     if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
         raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
-    content = saved.settings | {"max_evaluations": settings.max_evaluations}
-    recorder = Recorder(path, every, content, replace(saved, settings=content))
+    if max_evaluations is not None:
+        fixed = settings.aim is not None or (
+            isinstance(settings.method, Auto) and streams(problem, settings.family)
+        )
+        if fixed:
+            raise InvalidInputError(
+                "the limit of a mixture, a network or minibatches cannot be changed by resume"
+            )
+        limit = positive_integer(max_evaluations, "max_evaluations")
+        settings = replace(settings, max_evaluations=limit)
+        saved = replace(saved, settings=saved.settings | {"max_evaluations": limit})
+    recorder = Recorder(path, every, saved.settings, saved)
     execution = Execution(n_jobs, timeout, progress, callback, recorder, true_or_false(check, "check"))
     return conduct(problem, settings, execution)
-
-
-def _larger(saved: Saved, stored: dict[str, Any], limit: int) -> int:
-    """The new limit on evaluations, if the fit can go on to it."""
-    made = int(saved.snapshot.trace.n_evaluations[-1]) if saved.snapshot else 0
-    if positive_integer(limit, "max_evaluations") <= made:
-        raise InvalidInputError(
-            f"max_evaluations is {limit}, but the fit has made {made} evaluations already"
-        )
-    if stored["aim"] is not None:
-        raise InvalidInputError("the limit of a mixture cannot be changed: leave max_evaluations= out")
-    return limit
 
 
 def _same(given: Prior | None, stored: Gaussian | None) -> bool:
