@@ -69,7 +69,9 @@ GARCH_ROWS = ("GARCH(1,0,1)", "GJR(1,1,1)")
 """The models of the paper's table regression that stand beside HAR."""
 LOSSES = ("MSE rv", "QLIKE rv", "test MSE rv", "test QLIKE rv")
 COLUMNS = ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma", *LIKELIHOODS, *LOSSES)
-UNFINISHED = "both stop short of the optimum, and the first step, which has no control variates, decides how far"
+UNFINISHED = (
+    "both stop short of the optimum, and the first step, which has no control variates, decides how far"
+)
 OTHERS = "the authors ran other settings than they print, and with both a run stops short of the optimum"
 COPIED = "the paper prints the losses of ARCH in this row"
 GARCH_REASONS = volatility.REASONS | {f"{GARCH_ROWS[0]} {run}": COPIED for run in (*METHODS, "MCMC", "ML")}
