@@ -252,6 +252,7 @@ def draw_row(
                 color=COLOURS[run.split()[0]],
                 linestyle=STYLES.get(run, "-"),
                 linewidth=WIDTHS.get(run, 1.2),
+                zorder=3.0 - WIDTHS.get(run, 1.2) / 10.0,
             )
             best = curves["best"][0]  # t*, the iteration of the result
             panel.axvline(best, color=COLOURS[run.split()[0]], linestyle=STYLES.get(run, "-"), linewidth=0.7)
