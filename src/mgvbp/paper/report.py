@@ -156,7 +156,7 @@ def made(parts: Mapping[str, Mapping[str, Any]], mark: str = "") -> str:
     for command, names in by.items():
         of = f" ({', '.join(names)})" if len(by) > 1 else ""
         sentences.append(f"Made by {mark}{command}{mark}{of}, {max(parts[name]['made'] for name in names)}.")
-    return " ".join([*sentences, "Times are of the processor, on one core."])
+    return " ".join([*sentences, "Times are of the processor."])
 
 
 def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
