@@ -189,7 +189,7 @@ def test_without_its_data_an_experiment_is_left_out_and_the_rest_goes_on(tmp_pat
     monkeypatch.setattr(mgvbp.datasets, "load", missing)
     log = tmp_path / "log"
     found = {"labour": squares(log, data=("istanbul",)), "slr": squares(log)}
-    monkeypatch.setattr(command, "load", lambda name, data: found[name])
+    monkeypatch.setattr(command, "load", lambda name, data, runs: found[name])
     assert cli.main(["reproduce", "labour", "slr", "--out", str(tmp_path / "out")]) == 1
     out = capsys.readouterr().out
     assert "left out" in out

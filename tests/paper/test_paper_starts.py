@@ -7,7 +7,7 @@ import pytest
 
 import mgvbp
 from common import printed_numbers
-from mgvbp import datasets
+from mgvbp import cli, datasets
 from mgvbp.paper import starts
 from mgvbp.paper.spec import Outcome, reference
 from mgvbp.paper.starts import Start, pose_labour
@@ -160,3 +160,25 @@ def test_the_sample_of_the_paper_s_table_is_found():
     outcomes = {name: names[name](0) for name in starts.SAMPLES}
     table = starts.EXPERIMENT.tables(outcomes)[-1]
     assert [table.verdict(row).split()[0] for row in table.rows] == ["reproduces", "differs", "differs"]
+
+
+# --- starts: how many runs ----------------------------------------------------------------------------
+
+
+def test_the_number_of_runs_is_an_option():
+    """20 and 200 runs are 4 and 40 blocks of five, for each row of MGVBP; those of `auto` stay."""
+    usual, all_runs = (set(starts.with_runs(runs).cells(quick=False)) for runs in (20, 200))
+    assert usual == set(starts.EXPERIMENT.cells(quick=False))
+    assert usual < all_runs
+    rows = sum(
+        len(case.starts(m)) for case in starts.CASES for m, settings in case.methods.items() if settings
+    )
+    assert len(all_runs - usual) == 36 * rows
+    assert not any(" auto " in name for name in all_runs - usual)
+
+
+def test_numbers_of_runs_that_cannot_be(capsys):
+    assert cli.main(["reproduce", "starts", "--runs", "201"]) == 1
+    assert "at most 200 runs in a row" in capsys.readouterr().err
+    assert cli.main(["reproduce", "slr", "--runs", "20"]) == 1
+    assert "--runs is for the experiment starts" in capsys.readouterr().err

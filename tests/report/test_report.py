@@ -146,7 +146,7 @@ def test_the_experiments_have_the_same_page(page):
     other = html_page({"slr": part | {"counts": [], "html": ""}})
     assert frame(other) == frame(page)
     assert "script" not in Page(other).tags
-    assert f"mgvbp reproduce {HOSTILE}, now" in Page(other).within("td")
+    assert any(f"mgvbp reproduce {HOSTILE}, now" in text for text in Page(other).within("p"))
 
 
 def test_pictures_and_draws(page, small):

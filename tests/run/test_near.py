@@ -61,10 +61,11 @@ def test_without_a_clip_survival_breaks_down_and_the_advice_helps():
         broken = mgvbp.fit(log_likelihood, PRIOR, grad=gradient, method="mgvbp", rng=0)
     assert not broken.converged
     assert any("broke down" in str(w.message) and "clip_gradient=100" in str(w.message) for w in caught)
-    q = mgvbp.fit(log_likelihood, PRIOR, grad=gradient, method=mgvbp.MGVBP(clip_gradient=100.0), rng=0)
     best = mgvbp.fit(log_likelihood, PRIOR, grad=gradient, rng=0)
     assert best.converged
-    assert abs(q.lower_bound - best.lower_bound) < 0.5
+    for seed in range(4):  # the first bounds are of any size: none of them may pass for the best one
+        q = mgvbp.fit(log_likelihood, PRIOR, grad=gradient, method=mgvbp.MGVBP(clip_gradient=100.0), rng=seed)
+        assert abs(q.lower_bound - best.lower_bound) < 0.5
 
 
 def test_a_best_bound_that_was_noise_is_no_convergence():

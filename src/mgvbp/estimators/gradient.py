@@ -89,7 +89,8 @@ def regression(eps: Array, v: Array, h: Array) -> Linear | None:
     The control variate is :math:`g^\top\varepsilon + \tfrac12(\varepsilon^\top B\varepsilon - \operatorname{tr} B)`.
     It has mean 0 if the coefficients come from other draws. So its value at a draw uses the coefficients of all other
     draws (if they are antithetic, of all other pairs). It is used if there are enough draws or if the fit is exact:
-    this decision must not depend on its values.
+    this decision must not depend on its values, but for one case. Where h falls exponentially, the straight line is so
+    bad a fit that the control variate adds many powers of ten of noise: a mean outside the range of h is not believed.
     """
     mean, half = v.mean(axis=0), len(eps) // 2
     if paired := len(eps) % 2 == 0 and np.array_equal(eps[:half], -eps[half:]):
@@ -115,5 +116,6 @@ def regression(eps: Array, v: Array, h: Array) -> Linear | None:
         own += influence[:, d] * (r * eps).sum(axis=1)
     others = 1.0 - np.square(Q).sum(axis=1)
     rest = h - u + np.divide(own, others, where=others > SATURATED, out=np.zeros_like(h))
-    believed = len(Z) >= ROWS * Z.shape[1] or np.ptp(rest) <= EXACT * np.ptp(h)
-    return Linear(mean if paired else g, B, float((rest if believed else h).mean()))
+    exact = np.ptp(rest) <= EXACT * np.ptp(h)
+    enough = len(Z) >= ROWS * Z.shape[1] and h.min() <= rest.mean() <= h.max()
+    return Linear(mean if paired else g, B, float((rest if exact or enough else h).mean()))

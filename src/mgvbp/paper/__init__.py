@@ -6,6 +6,6 @@ Each experiment is a module or a package of its name; `command` runs them, `engi
 `report` shows it.
 """
 
-from mgvbp.paper.command import EXPERIMENTS, ON_FILES, reproduce
+from mgvbp.paper.command import EXPERIMENTS, ON_FILES, REPLICATED, reproduce
 
-__all__ = ["EXPERIMENTS", "ON_FILES", "reproduce"]
+__all__ = ["EXPERIMENTS", "ON_FILES", "REPLICATED", "reproduce"]

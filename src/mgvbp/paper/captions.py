@@ -80,7 +80,10 @@ CAPTIONS = {
         ("istanbul_perf", "istanbul_spread"),
     ),
     "istanbul-race": Caption(
-        "", "Istanbul. Nats below the optimum on common draws with equal steps.", ("istanbul_race",)
+        "",
+        "Istanbul. Nats below the optimum on common draws with equal steps; where a line is missing or ends, the run "
+        "broke down.",
+        ("istanbul_race",),
     ),
     "nondiff-bounds": Caption(
         "", "Nats behind auto along the runs, with the same draws for all.", ("non_diff_race",)

@@ -30,14 +30,24 @@ EXPERIMENTS = {
 """Titles by name, in the order of the paper. Each experiment is the ``EXPERIMENT`` of the module of its name."""
 ON_FILES = "lob"
 """The experiment that takes files of data in place of its simulated ones."""
+REPLICATED = "starts"
+"""The experiment that takes a number of runs."""
 NEEDED = ("emcee", "matplotlib")
 """Packages without which a run would break off late. They come with the extra ``experiments``."""
 
 
-def load(name: str, data: Path | None = None) -> Experiment:
-    """The experiment with this name; `ON_FILES` on the files in the directory ``data``, if there is one."""
+def load(name: str, data: Path | None = None, runs: int | None = None) -> Experiment:
+    """The experiment with this name.
+
+    `ON_FILES` is on the files in the directory ``data``, and `REPLICATED` has so many ``runs`` in a row, if they are
+    given.
+    """
     module = import_module(f"mgvbp.paper.{name}")
-    found: Experiment = module.on_files(data) if data and name == ON_FILES else module.EXPERIMENT
+    found: Experiment = module.EXPERIMENT
+    if data and name == ON_FILES:
+        found = module.on_files(data)
+    if runs and name == REPLICATED:
+        found = module.with_runs(runs)
     return found
 
 
@@ -50,13 +60,15 @@ def reproduce(
     directory: Path,
     command: str,
     data: Path | None = None,
+    runs: int | None = None,
     finished_only: bool = False,
 ) -> int:
     """Run experiments one after the other; returns 0, or 1 if an experiment had to be left out.
 
     The report is written to ``directory``, where finished cells are kept, so that an interrupted run can go on.
-    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`. With
-    ``finished_only`` nothing is run: the report is of the cells that are there.
+    ``command`` is the command line, for the report; ``data`` is the directory with the files of `ON_FILES`, and
+    ``runs`` is the number of runs in a row of `REPLICATED`. With ``finished_only`` nothing is run: the report is of the
+    cells that are there.
     """
     if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise MissingDependencyError(
@@ -64,7 +76,7 @@ def reproduce(
             "pip install 'mgvbp[experiments]'"
         )
     console, code = Console(), 0
-    for name, experiment in {name: load(name, data) for name in names}.items():
+    for name, experiment in {name: load(name, data, runs) for name in names}.items():
         title = EXPERIMENTS[name]
         missing, outcomes = unavailable(experiment), {}
         if not missing:

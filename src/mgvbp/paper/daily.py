@@ -200,12 +200,14 @@ STYLES = {"MGVBP 0.01": "--", **{f"{method} diagonal": ":" for method in METHODS
 WIDTHS = {"MGVB": 3.6, "QBVI": 2.2}
 """At equal steps the lines lie on each other, so each is thinner than the one below it."""
 PANELS = ("MSE rv", "test MSE rv", "QLIKE rv", "test QLIKE rv")
-LABELS = {
-    "MGVBP": "MGVBP, step 0.02",
-    "MGVB": "MGVB, 0.01",
-    "QBVI": "QBVI, 0.01",
-    "MGVBP 0.01": "MGVBP, 0.01",
-}
+SHOWN = ("MGVBP", "MGVB", "QBVI", "MGVBP 0.01")
+"""The runs of a volatility model that are drawn."""
+
+
+def label(run: str, outcome: Outcome) -> str:
+    """The method of a run, and its step."""
+    step = outcome.settings.get("step_size")
+    return f"{run.split()[0]}, step {step:g}" if step else run
 
 
 def dynamics(
@@ -224,8 +226,10 @@ def dynamics(
         draw_row(line, "HAR", {run: outcomes[run].curves for run in har}, har, optimum)
         line[1].legend(*line[0].get_legend_handles_labels(), fontsize=7)  # this panel has room for it
     for model, line in zip(shown, axes, strict=True):
-        runs = {run: outcomes[f"{model} {run}"].curves for run in LABELS if f"{model} {run}" in outcomes}
-        draw_row(line, model, runs, LABELS, reference("volatility")["exact"][model]["LB*"])
+        found = {run: outcomes[f"{model} {run}"] for run in SHOWN if f"{model} {run}" in outcomes}
+        labels = {run: label(run, outcome) for run, outcome in found.items()}
+        curves = {run: outcome.curves for run, outcome in found.items()}
+        draw_row(line, model, curves, labels, reference("volatility")["exact"][model]["LB*"])
         line[0].legend(fontsize=7, loc="lower right")
     return figure
 
@@ -248,6 +252,7 @@ def draw_row(
                 color=COLOURS[run.split()[0]],
                 linestyle=STYLES.get(run, "-"),
                 linewidth=WIDTHS.get(run, 1.2),
+                zorder=3.0 - WIDTHS.get(run, 1.2) / 10.0,
             )
             best = curves["best"][0]  # t*, the iteration of the result
             panel.axvline(best, color=COLOURS[run.split()[0]], linestyle=STYLES.get(run, "-"), linewidth=0.7)

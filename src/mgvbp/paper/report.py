@@ -147,14 +147,26 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60.0:,.1f} min" if seconds >= 60.0 else f"{seconds:.0f} s"
 
 
+def made(parts: Mapping[str, Mapping[str, Any]], mark: str = "") -> str:
+    """Which commands, each between two marks, made which parts, and when; and what the times of the parts are."""
+    by: dict[str, list[str]] = {}
+    for name, part in parts.items():
+        by.setdefault(part["command"], []).append(name)
+    sentences = []
+    for command, names in by.items():
+        of = f" ({', '.join(names)})" if len(by) > 1 else ""
+        sentences.append(f"Made by {mark}{command}{mark}{of}, {max(parts[name]['made'] for name in names)}.")
+    return " ".join([*sentences, "Times are of the processor."])
+
+
 def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
     """What each part took, how many rows of each table have which verdict, and the verdicts of those that differ."""
-    lines = ["| experiment | cells | time | queries | made by |", "|---|---|---|---|---|"]
+    lines = [made(parts, "`"), "", "| experiment | cells | time | queries |", "|---|---|---|---|"]
     for part in parts.values():
         took = f"{part['runs']} | {duration(part['seconds'])} | {part['queries']:,}"
-        lines.append(f"| {part['title']} | {took} | `{part['command']}`, {part['made']} |")
+        lines.append(f"| {part['title']} | {took} |")
     total = duration(sum(part["seconds"] for part in parts.values()))
-    lines += [f"| all | | {total} | {sum(part['queries'] for part in parts.values()):,} | |", ""]
+    lines += [f"| all | | {total} | {sum(part['queries'] for part in parts.values()):,} |", ""]
     lines += [f"| table | {' | '.join(HEADS)} |", "|---|" + "---|" * len(HEADS)]
     for part in parts.values():
         for title, label, numbers in part["counts"]:
@@ -180,16 +192,16 @@ def html_page(parts: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     for name, part in parts.items():
         link = page.Html(f'<a href="#{page.text(name)}">{page.text(part["title"])}</a>')
-        made = f"{part['command']}, {part['made']}"
         took = [part["runs"], duration(part["seconds"]), f"{part['queries']:,}"]
-        rows.append([link, *_counted(sums(part)), *took, made])
-    contents = page.table(["", *HEADS, "cells", "time", "queries", "made by"], rows, words=True, wide=True)
+        rows.append([link, *_counted(sums(part)), *took])
+    contents = page.table(["", *HEADS, "cells", "time", "queries"], rows, wide=True)
     return page.html_page(
         "Manifold Gaussian Variational Bayes on the Precision Matrix, reproduced",
         [
             page.paragraph(stack, "note"),
             page.paragraph(page.Html(legend)),
             contents,
+            page.paragraph(made(parts), "note"),
             *(page.Html(part["html"]) for part in parts.values()),
         ],
     )

@@ -94,11 +94,12 @@ def variational_table(
 
 def tables(outcomes: Outcomes) -> Iterator[Table]:
     """All tables; those with MCMC and maximum likelihood are left out of a quick run, which has neither."""
-    for panel, family in product(("authors", "printed"), FAMILIES):
+    titles = {"authors": "the authors' settings", "printed": "the printed settings"}
+    for (panel, title), family in product(titles.items(), FAMILIES):
         yield variational_table(
             outcomes,
             "logistic_perf",
-            f"Lower bound, {panel} settings",
+            f"Lower bound, {title}",
             family,
             ("LB*", "gap"),
             panel=panel,
