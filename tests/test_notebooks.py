@@ -94,8 +94,9 @@ def test_notebooks_run_in_a_kernel_and_one_shows_what_its_page_shows(tmp_path):
     tutorial = DOCS / "tutorials" / "constrained.md"
     pages = [tutorial, *(DOCS / f"{name}.md" for name in PACKAGES if importlib.util.find_spec(name))]
     made = [notebooks.notebook(page, tmp_path) for page in pages]
-    forget = nbformat.v4.new_code_cell("%reset -f")  # so that every page imports what it uses
-    whole = nbformat.v4.new_notebook(cells=[cell for notebook in made for cell in (*notebook.cells, forget)])
+    forget = "%reset -f"  # so that every page imports what it uses
+    cells = [[*notebook.cells, nbformat.v4.new_code_cell(forget)] for notebook in made]
+    whole = nbformat.v4.new_notebook(cells=[cell for page in cells for cell in page])
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(whole, timeout=300, kernel_name="python3", resources=where).execute()
     for notebook in made:
