@@ -4,9 +4,8 @@ import os
 import sys
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads its BLAS; pytest-xdist has the cores
-os.environ.pop(
-    "PYTHONDONTWRITEBYTECODE", None
-)  # each process that tests start would compile the package again
+# without bytecode each process that tests start would compile the package again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import hypothesis
 import numpy as np

@@ -30,8 +30,11 @@ def blocks(number: int) -> Iterator[tuple[int, int]]:
 
 
 def is_jitted(function: object) -> bool:
-    """Whether this is what `jax.jit` returns. JAX is not imported for that: if nobody has done so, it is not."""
-    jax = sys.modules.get("jax")
+    """Whether this is what `jax.jit` returns. JAX is not imported for that: if nobody has done so, it is not.
+
+    The class is a protocol, which takes 20 µs to check at every batch, so one of its methods is looked for first.
+    """
+    jax = sys.modules.get("jax") if hasattr(function, "lower") else None
     return jax is not None and isinstance(function, jax.stages.Wrapped)
 
 
