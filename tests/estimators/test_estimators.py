@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, log_expit
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, norm, qmc
 
 from common import case, structure
 from mgvbp import (
@@ -24,7 +24,7 @@ from mgvbp import (
     Score,
 )
 from mgvbp.estimators import Sample
-from mgvbp.estimators.draws import SAMPLERS, resolve_draws
+from mgvbp.estimators.draws import SAMPLERS, resolve_draws, scrambled
 from mgvbp.estimators.regression import monomials
 from mgvbp.estimators.score import optimal_constants, sample_constants
 
@@ -552,6 +552,14 @@ def test_sobol_draws_integrate_better():
         return np.sqrt(np.mean((np.array(means) - np.exp(0.5 * a @ a)) ** 2))
 
     assert error("sobol") < 0.2 * error("mc")
+
+
+@pytest.mark.filterwarnings("ignore:The balance properties")
+def test_scrambled_points_are_scipys():
+    for dim, number in [(1, 1), (1, 2), (3, 150), (8, 75), (40, 512), (300, 5)]:
+        theirs = qmc.Sobol(dim, rng=np.random.default_rng(dim)).random(number)
+        ours = scrambled(np.random.default_rng(dim), number, dim) / 2.0**30
+        np.testing.assert_array_equal(ours, theirs, str((dim, number)))
 
 
 def test_sobol_draws_fill_the_bins_evenly():
