@@ -32,8 +32,11 @@ def test_the_step_is_the_best_of_the_ball(d):
             return -(g @ s + 0.5 * s @ H @ s)
 
         starts = rng.normal(size=(12, d)) / np.sqrt(d)
-        others = [-minimize(minus, start, constraints=[ball], method="SLSQP").fun for start in starts]
-        assert value > max(others) - 1e-5
+        ends = [minimize(minus, start, constraints=[ball], method="SLSQP").x for start in starts]
+        others = [
+            -minus(end / max(1.0, np.linalg.norm(end))) for end in ends
+        ]  # SciPy's may lie a little outside
+        assert value > max(others) - 1e-9
 
 
 def test_without_a_slope_the_step_follows_the_curvature():

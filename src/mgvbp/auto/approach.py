@@ -90,9 +90,9 @@ class Approach:
     reach: float = math.inf
 
     @classmethod
-    def start(cls, dim: int, budget: int) -> Approach:
-        """Begin beside the mean of the initial Gaussian; ``budget`` is the largest number of evaluations."""
-        centre = BESIDE * np.cos(np.arange(1.0, dim + 1.0))
+    def start(cls, dim: int, budget: int, centre: Array | float = 0.0) -> Approach:
+        """Begin beside ``centre``, by default the mean of the Gaussian; ``budget`` is the most evaluations."""
+        centre = centre + BESIDE * np.cos(np.arange(1.0, dim + 1.0))
         first = centre + np.concatenate([np.zeros((1, dim)), np.eye(dim), -np.eye(dim)])
         return cls(np.empty((0, dim)), np.empty(0), np.zeros((dim, dim)), first, budget)
 

@@ -71,6 +71,9 @@ class ByValues(FarAway):
             return replace(state, phase=Phase.SURVEY)
         return replace(state, far=Approach.start(self.dim, constants.APPROACH * (self.dim + 2)))
 
+    def near(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> SearchState:
+        return replace(self.start(q, key, max_evaluations), phase=Phase.SURVEY, far=None)
+
     def _draw(self, state: SearchState, count: int, rng: np.random.Generator) -> Array:
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)

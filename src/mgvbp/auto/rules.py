@@ -97,6 +97,10 @@ class Rules(ABC):
             max_evaluations=max_evaluations,
         )
 
+    def near(self, q: Gaussian, key: tuple[int, ...], max_evaluations: int) -> SearchState:
+        """Begin at ``q``, which is known to be near an optimum."""
+        return self.start(q, key, max_evaluations)
+
     def ask(self, state: SearchState) -> Array:
         """The draws to evaluate next, (n, d)."""
         return self._draw(state, min(state.want, state.room), self._generator(state))[: state.room]

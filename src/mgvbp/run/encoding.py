@@ -27,6 +27,7 @@ from mgvbp.auto.method import Auto
 from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.mixtures.rounds import Aim
+from mgvbp.auto.mixtures.scouts import Scouts
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.auto.search import Starts
 from mgvbp.auto.secants import Secant
@@ -54,7 +55,7 @@ ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
 STATES = (
     Adam, Aim, Approach, Archive, Ascent, Check, Chords, Climb, Control, Distance, Ending, Evolution, Expected, Frame,
     Generation, Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
-    SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
+    Scouts, SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
     Trial, Tried, Window,
 )  # fmt: skip
 CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}

@@ -107,7 +107,7 @@ class Rounds:
         frame = together.moments
         theta, values = drawn(places, others)
         spent = state.spent
-        extra = max(spent, EXTRA * (frame.dim + 2))
+        extra = max(state.starts.spent, EXTRA * (frame.dim + 2))
         return replace(
             state,
             frame=frame,

@@ -10,6 +10,7 @@ import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
+from mgvbp.auto.mixtures.scouts import Scouts
 from mgvbp.auto.search import Starts
 from mgvbp.auto.state import SearchState
 from mgvbp.core.distance import Distance
@@ -60,6 +61,8 @@ class MixtureState:
     """Most evaluations in all; None if the user set no limit."""
     places: tuple[Place, ...] = ()
     """Other optima that the search by Gaussians has left."""
+    scouts: Scouts | None = None
+    """Those who look for mass elsewhere, once the search by Gaussians has ended; None before."""
     frame: Gaussian | None = None
     """The Gaussian in whose frame the rounds work; None before the first."""
     anchor: GaussianMixture | None = None
@@ -117,6 +120,11 @@ class MixtureState:
                 log_evidence_se=newest.log_evidence_se,
             )
         )
+
+    @property
+    def scouting(self) -> bool:
+        """Whether scouts are under way."""
+        return self.scouts is not None and len(self.scouts.pending) > 0 and self.frame is None
 
     @property
     def room(self) -> float:

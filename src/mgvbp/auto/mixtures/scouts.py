@@ -1,0 +1,149 @@
+r"""Scouts look for mass that the best Gaussian does not explain, in places where none of its draws can come.
+
+Draws of q show nothing of another mode, and so the distance that they give knows nothing of it either. Points far out
+do: there :math:`\log f - \log q`, less the bound, is the logarithm of what the posterior has for each part of q's mass.
+It is about 0 if f is Gaussian, and large on the side of another mode, long before the mode itself is near. So points
+are scattered around q and over the initial Gaussian, and from that with the largest excess an approach by values
+(`approach`, in the frame of q) climbs the density. If it arrives where there is still excess, across a valley, a search
+for another Gaussian begins there. What that explains is no excess any more, and the scouts go on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from mgvbp.auto.approach import Approach
+from mgvbp.auto.rivals import top
+from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
+
+SCATTERED = {False: 8, True: 32}
+"""Points, times d + 2, by values and where there are gradients, whose rounds take ten times the evaluations."""
+VAIN = {False: 3, True: 6}
+"""Approaches that may find nothing, likewise."""
+NEAREST, FARTHEST = 3.0, 15.0
+"""Standard deviations, plus √(d−1), at which points around q lie, with evenly spread logarithms. Beyond another mode as
+wide as q nearly a half-space belongs to it; a narrow one is seen from near by alone."""
+DISPERSED = 2.0
+"""Standard deviations of the initial Gaussian by which the others are scattered around its mean."""
+EXCESS = 2.0
+"""Least excess, in nats, of a point that is worth an approach; one that comes to less has come to what is known."""
+PROMISE = 0.1
+"""Nats that a step of an approach promises when it has arrived."""
+ON_THE_WAY, VALLEY = np.array([0.3, 0.5, 0.7]), 0.5
+"""Where a valley is looked for between an approach that has arrived and what is known, and its least depth in nats: the
+tail of one mode has none."""
+NEGLIGIBLE = 12.0
+"""A mode whose mass is so many nats less than what is known is left alone."""
+BUDGET = 10
+"""Evaluations of an approach, times d + 2."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Multiples of it, modulo 1, fill the unit interval evenly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scouts:
+    """Points of the frame of ``q`` whose values are known, and the approach from one of them."""
+
+    q: Gaussian
+    known: tuple[tuple[Gaussian, float], ...]
+    """The Gaussians that were found so far, q and others, with their lower bounds."""
+    vain: int
+    """Approaches that may still find nothing before the scouts are back."""
+    pending: Array
+    """Points to evaluate next, (n, d); none once an approach has arrived, or none is worth a try."""
+    points: Array
+    """The scattered points, (N, d) ..."""
+    values: Array
+    """... and the log density there, (N,); empty before it is known."""
+    climb: Approach | None = None
+    again: bool = False
+    """Whether it began where another had arrived: what few points say of the curvature may end the first too early."""
+    tried: tuple[int, ...] = ()
+    """The points from which approaches have begun."""
+    candidate: Gaussian | None = None
+    """Laplace's approximation where the last one has arrived, while it is not known whether there is a valley."""
+    found: Gaussian | None = None
+    """The same, once there is one."""
+
+    @classmethod
+    def start(
+        cls, q: Gaussian, level: float, first: Gaussian, rng: np.random.Generator, *, gradients: bool
+    ) -> Scouts:
+        """Scatter points around ``q`` and over the ``first`` Gaussian of the search."""
+        d = q.dim
+        half = SCATTERED[gradients] * (d + 2) // 2
+        directions = rng.standard_normal((half, d))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        share = (rng.uniform() + GOLDEN * np.arange(half)) % 1.0
+        distances = NEAREST * (FARTHEST / NEAREST) ** share + math.sqrt(d - 1.0)
+        wide = first.family.from_frame(first.factor, DISPERSED * rng.standard_normal((half, d)))
+        others = q.family.to_frame(q.factor, first.mean + wide - q.mean)
+        points = np.concatenate([distances[:, None] * directions, others])
+        return cls(q, ((q, level),), VAIN[gradients], points, points, np.empty(0))
+
+    @property
+    def theta(self) -> Array:
+        """The points to evaluate next, (n, d)."""
+        return self._placed(self.pending)
+
+    def tell(self, log_density: Array) -> Scouts:
+        """Take the log density (n,) at the pending points; −inf where it is not known."""
+        if self.climb is None:
+            return replace(self, values=log_density)._next()
+        if self.candidate is not None:
+            valley = log_density.min() < self.climb.values.max() - VALLEY
+            told = replace(self, candidate=None, pending=self.pending[:0])
+            return replace(told, found=self.candidate, vain=self.vain + 1) if valley else told._next()
+        climb = self.climb.tell(log_density)
+        value = float(climb.values.max())
+        if not (value - self._explained(climb.best[None])[0] > EXCESS and math.isfinite(value)):
+            return self._next()
+        if climb.arrived(PROMISE):
+            return self._judged(climb) if self.again else self._begun(climb.best, again=True)
+        return self._next() if climb.lost else replace(self, climb=climb, pending=climb.pending)
+
+    def _begun(self, point: Array, *, again: bool) -> Scouts:
+        """Begin an approach at a point (d,)."""
+        climb = Approach.start(len(point), BUDGET * (len(point) + 2), point)
+        return replace(self, climb=climb, pending=climb.pending, again=again)
+
+    def _judged(self, climb: Approach) -> Scouts:
+        """Look for a valley between an approach that has arrived, if there is enough mass, and what is known."""
+        there = climb.gaussian(self.q, self.q.family)
+        if climb.values.max() - top(there) < max(bound for _, bound in self.known) - NEGLIGIBLE:
+            return self._next()
+        q = self.q
+        means = [q.family.to_frame(q.factor, other.mean - q.mean) for other, _ in self.known]
+        nearest = min(means, key=lambda mean: float(np.linalg.norm(mean - climb.best)))
+        between = climb.best + ON_THE_WAY[:, None] * (nearest - climb.best)
+        return replace(self, climb=climb, candidate=there, pending=between)
+
+    def resumed(self, known: Iterable[tuple[Gaussian, float]]) -> Scouts:
+        """Go on, now that these Gaussians are known with their lower bounds."""
+        return replace(self, known=tuple(known), found=None)._next()
+
+    def _next(self) -> Scouts:
+        """Begin an approach at the point with the largest excess, far from those where others began, if any."""
+        excess = self.values - self._explained(self.points)
+        for i in np.argsort(-excess, kind="stable"):
+            if not excess[i] > EXCESS or not self.vain:
+                break
+            apart = np.linalg.norm(self.points[list(self.tried)] - self.points[i], axis=1)
+            if (apart > 0.5 * np.linalg.norm(self.points[i])).all():
+                tried = replace(self, vain=self.vain - 1, tried=(*self.tried, int(i)))
+                return tried._begun(self.points[i], again=False)
+        return replace(self, pending=self.pending[:0])
+
+    def _explained(self, points: Array) -> Array:
+        """The log density (n,) that points (n, d) of the frame would have, were there nothing but what is known."""
+        theta = self._placed(points)
+        return np.asarray(logsumexp([bound + q.log_density(theta) for q, bound in self.known], axis=0))
+
+    def _placed(self, points: Array) -> Array:
+        return np.asarray(self.q.mean + self.q.family.from_frame(self.q.factor, points))

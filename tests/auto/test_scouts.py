@@ -1,0 +1,110 @@
+"""Scouts: modes that no draw of the best Gaussian can show become components, and one mode costs little."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import mgvbp
+from mgvbp.auto.mixtures.scouts import Scouts
+from mgvbp.errors import ConvergenceWarning
+
+
+class Modes:
+    """A normalised mixture of normals with independent coordinates."""
+
+    def __init__(self, weights, means, sds):
+        self.weights, self.means, self.sds = np.array(weights), np.array(means, float), np.array(sds, float)
+        self.dim = self.means.shape[1]
+
+    def _terms(self, theta):
+        z = (theta[:, None] - self.means) / self.sds
+        constants = np.log(self.weights) - np.log(self.sds).sum(axis=1) - 0.5 * self.dim * np.log(2.0 * np.pi)
+        return constants - 0.5 * np.square(z).sum(axis=2), -z / self.sds
+
+    def __call__(self, theta):
+        return logsumexp(self._terms(theta)[0], axis=1)
+
+    def gradient(self, theta):
+        terms, slopes = self._terms(theta)
+        shares = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+        return (shares[:, :, None] * slopes).sum(axis=1)
+
+    def kl(self, posterior):
+        theta = posterior.sample(10_000, 1)
+        return (posterior.log_density(theta) - self(theta)).mean()
+
+
+TWO = Modes([0.7, 0.3], [[0.0] * 5, [0.0, 4.5, 0.0, 0.0, 2.0]], [[0.8] * 5, [0.6, 0.8, 0.7, 0.9, 0.6]])
+THREE = Modes(
+    [0.5, 0.3, 0.2],
+    [[0.5] * 4, [-4.0, 0.0, 1.0, 0.0], [1.0, 1.0, 5.0, -2.0]],
+    [[0.7, 0.9, 0.8, 1.0], [0.8] * 4, [0.6, 0.9, 0.7, 0.8]],
+)
+
+
+@pytest.mark.parametrize(("target", "by"), [(TWO, "values"), (THREE, "gradients")], ids=["two", "three"])
+def test_modes_that_no_draw_can_show_are_found(target, by):
+    """Without scouts most seeds end at one mode and state a distance of 0."""
+    grad = target.gradient if by == "gradients" else None
+    fits = [mgvbp.fit(target, dim=target.dim, grad=grad, family="mixture", rng=seed) for seed in range(3)]
+    near = [target.kl(fit) < 0.05 for fit in fits]
+    assert sum(near) >= 2
+    assert all(fit.components >= len(target.weights) for fit, good in zip(fits, near, strict=True) if good)
+
+
+def test_one_call_finds_them_too():
+    fit = mgvbp.fit(TWO, dim=5, family="auto", rng=1)
+    assert TWO.kl(fit) < 0.05
+    assert fit.log_evidence == pytest.approx(0.0, abs=0.1)
+
+
+def scouted(log_density, q, level, seed=0):
+    """The scouts once they are back, how many evaluations they took, and whether they found anything."""
+    rng = np.random.default_rng(seed)
+    scouts = Scouts.start(q, level, mgvbp.Gaussian(np.zeros(q.dim), variance=1.0), rng, gradients=False)
+    count = 0
+    while len(scouts.pending):
+        count += len(scouts.pending)
+        scouts = scouts.tell(log_density(scouts.theta))
+    return scouts, count
+
+
+def test_a_gaussian_is_left_after_the_scattered_points():
+    q = mgvbp.Gaussian(np.ones(3), variance=0.5)
+    scouts, count = scouted(lambda theta: 2.0 + q.log_density(theta), q, 2.0)
+    assert scouts.found is None
+    assert count == 8 * (3 + 2)
+
+
+def test_tails_of_one_mode_are_no_other_mode():
+    """Student's t and a skewed density have excess everywhere, and no valley."""
+    q = mgvbp.Gaussian(np.zeros(2), variance=1.0)
+    heavy, skewed = (
+        lambda theta: -2.0 * np.log1p(np.square(theta).sum(axis=1) / 3.0),
+        lambda theta: (theta - np.exp(theta)).sum(axis=1),
+    )
+    for density in (heavy, skewed):
+        for seed in range(5):
+            assert scouted(density, q, 0.0, seed)[0].found is None
+
+
+def test_it_is_known_where_another_mode_is():
+    q = mgvbp.Gaussian(THREE.means[0], variance=np.square(THREE.sds[0]))
+    found = [scouted(THREE, q, np.log(0.5), seed)[0].found for seed in range(5)]
+    distances = [np.linalg.norm((f.mean - THREE.means[1:]) / THREE.sds[1:], axis=1).min() for f in found if f]
+    assert len(distances) >= 4
+    assert np.median(distances) < 1.5
+
+
+def test_where_the_function_fails_is_no_place():
+    """Scattered points may all fail: nothing is found, and nothing breaks."""
+    q = mgvbp.Gaussian(np.zeros(2), variance=1.0)
+    scouts, count = scouted(lambda theta: np.full(len(theta), -np.inf), q, 0.0)
+    assert scouts.found is None
+    assert count == 8 * (2 + 2)
+
+
+def test_few_evaluations_send_no_scouts():
+    with pytest.warns(ConvergenceWarning, match="max_evaluations"):
+        fit = mgvbp.fit(TWO, dim=5, family="mixture", max_evaluations=180, rng=0)
+    assert fit.n_evaluations <= 180
