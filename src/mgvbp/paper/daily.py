@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper.common import ARRIVED, COLOURS, METHODS, ROUNDING, Array
-from mgvbp.paper.seeds import NOTE, quantile, tolerances
+from mgvbp.paper.seeds import NOTE, over_seeds, quantile, tolerances
 from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, reference, rows_of
 from mgvbp.paper.target import Path, Target
 from mgvbp.plots import finished, private_figure
@@ -99,12 +99,27 @@ class Daily(Target):
         """Whether the bound at ``q`` is near its optimum."""
         return bool(self.optimum - self.exact_bound(q) <= ARRIVED)
 
-    def curves(self, path: Path[mgvbp.Gaussian], trace: mgvbp.Trace) -> dict[str, list[float]]:
-        """The smoothed bound and the columns of the tables at the iterations that a path has seen."""
-        rows = self.report(np.array([q.mean for q in path.seen]))
-        bound = trace.smoothed[np.array(path.iterations, dtype=int) - 1]
-        named = {"LB": bound, "best": np.array([np.nanargmax(trace.smoothed) + 1.0]), **rows}
-        return {"iteration": path.iterations, **{name: values.tolist() for name, values in named.items()}}
+    def over_seeds(
+        self, method: str, settings: dict[str, Any], seed: int, seeds: int, **options: Any
+    ) -> tuple[Outcome, Path[mgvbp.Gaussian]]:
+        """One of the paper's methods over seeds, and the path of the first run.
+
+        The curves are of the first run: what `fitted` has, the smoothed bound, and the columns of the tables.
+        """
+        path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
+        runs = [
+            self.by_method(method, settings, seed + i, callback=None if i else path, **options)
+            for i in range(seeds)
+        ]
+        fitted, smoothed = [self.fitted(q) for q in runs], runs[0].trace.smoothed
+        seen = self.report(np.array([q.mean for q in path.seen]))
+        seen["LB"] = smoothed[np.array(path.iterations, dtype=int) - 1]
+        curves = {"iteration": path.iterations, "best": [float(np.nanargmax(smoothed) + 1)]}
+        curves |= {name: values.tolist() for name, values in seen.items()}
+        shown = {name: option for name, option in options.items() if name != "initial_mean"}
+        record = settings | shown | {"method": method}
+        values = over_seeds([each.values for each in fitted])
+        return Outcome(values, fitted[0].curves | curves, record, sum(q.n_evaluations for q in runs)), path
 
 
 def at_optimum(optimum: Values) -> Values:
@@ -153,25 +168,14 @@ def noisy_table(
     rows: list[Row],
     outcomes: Outcomes,
     note: str = "",
-    cells: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
-    """A table whose rows have errors of their own: of runs, of a chain, or of the rounding alone.
-
-    A row has the name of its cell, unless ``cells`` has another.
-    """
-    names, single = list(columns), widest(outcomes)
-    return Table(
-        label,
-        title,
-        dict.fromkeys(names, ROUNDING),
-        rows,
-        bound="LB*",
-        judge="LB at point",
-        note=f"{JUDGED} {note}",
-        errors={
-            row.name: errors_of(outcomes[cells.get(row.name, row.name)].values, names, single) for row in rows
-        },
-    )
+    """A table whose rows have tolerances of their own: of runs, of a chain, or of the rounding alone."""
+    allowed, single = dict.fromkeys(columns, ROUNDING), widest(outcomes)
+    rows = [
+        replace(row, tolerances=errors_of(outcomes[row.name].values, list(allowed), single)) for row in rows
+    ]
+    note = f"{JUDGED} {note}"
+    return Table(label, title, allowed, rows, bound="LB*", judge="LB at point", note=note)
 
 
 def race_table(

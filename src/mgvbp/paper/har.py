@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from mgvbp.paper.daily import (
     noisy_table,
     race_table,
 )
-from mgvbp.paper.seeds import over_seeds
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Table, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
 
@@ -145,20 +145,11 @@ def run_named(method: str, variant: str, seed: int, seeds: int) -> Outcome:
         options = OPTIONS | {"num_draws": 150, "draws": "mc"}
     else:
         (estimator, family), settings, options = VARIANTS[variant], {**SETTINGS, **OWN[method]}, OPTIONS
-    at, path = target(family), Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
+    at = target(family)
     start = (1.0 if variant == AS_PRINTED else SHRINKAGE) * at.estimate()[0]
     options = {"estimator": estimator, "initial_mean": start, **options}
-    runs = [
-        at.by_method(method, settings, seed + i, callback=None if i else path, **options)
-        for i in range(seeds)
-    ]
-    shown = {name: x for name, x in options.items() if name != "initial_mean"}
-    return Outcome(
-        over_seeds([at.fitted(q).values for q in runs]),
-        at.curves(path, runs[0].trace),
-        settings | shown | {"method": method, "family": family},
-        sum(q.n_evaluations for q in runs),
-    )
+    outcome, _ = at.over_seeds(method, settings, seed, seeds, **options)
+    return replace(outcome, settings=outcome.settings | {"family": family})
 
 
 def run_fair(method: str, family: str, seed: int) -> Outcome:

@@ -53,6 +53,8 @@ class Row:
     exact: Values = field(default_factory=dict)
     reason: str = ""
     """Why our numbers may differ from the paper's, or why we have none; it is shown if so."""
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    """By column, tolerances of this row, which come before those of the table."""
 
 
 REPRODUCES, BETTER, EXACT, UNCONVERGED, DIFFERS, IMPOSSIBLE = STATES = (
@@ -81,12 +83,10 @@ class Table:
     judge: str = ""
     """The column with our bound at the result without noise, if ``bound`` is noisy."""
     note: str = ""
-    errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By row and column, tolerances of a row's own, which come before those of ``columns``."""
 
     def allowed(self, row: Row, column: str) -> float:
         """The tolerance of a number."""
-        return self.errors.get(row.name, {}).get(column, self.columns[column])
+        return row.tolerances.get(column, self.columns[column])
 
     def tolerance(self, column: str) -> tuple[float, float]:
         """The least and the largest tolerance of the numbers in a column; nan where nothing is judged."""
@@ -117,6 +117,14 @@ class Table:
             return f"{UNCONVERGED} ({f'apart in {where}' if apart else 'and alike'}){why}"
         return f"{DIFFERS} ({where}){why}" if apart else REPRODUCES
 
+    def verdicts(self) -> dict[str, list[str]]:
+        """The names of the rows that have each verdict."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            if verdict := self.verdict(row):
+                found.setdefault(verdict, []).append(row.name)
+        return found
+
 
 def rows_of(
     outcomes: Outcomes,
@@ -125,15 +133,23 @@ def rows_of(
     exact: Mapping[str, Values] = MappingProxyType({}),
     reasons: Mapping[str, str] = MappingProxyType({}),
     prefix: str = "",
+    tolerances: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> list[Row]:
     """A row for each cell that has run.
 
-    ``cells`` are those of the rows by name, or a list if cells and rows have the same names. ``paper``, ``exact`` and
-    ``reasons`` are by row. Of an outcome the values are taken whose names begin with ``prefix``, which is cut off.
+    ``cells`` are those of the rows by name, or a list if cells and rows have the same names. ``paper``, ``exact``,
+    ``reasons`` and ``tolerances`` are by row. A value whose name begins with ``prefix`` is in the row without it too.
     """
     named = cells if isinstance(cells, Mapping) else {cell: cell for cell in cells}
     return [
-        Row(row, outcomes[cell].under(prefix), paper.get(row, {}), exact.get(row, {}), reasons.get(row, ""))
+        Row(
+            row,
+            outcomes[cell].values | outcomes[cell].under(prefix),
+            paper.get(row, {}),
+            exact.get(row, {}),
+            reasons.get(row, ""),
+            tolerances.get(row, {}),
+        )
         for row, cell in named.items()
         if cell in outcomes
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,8 @@ from mgvbp.paper.daily import (
     noisy_table,
     race_table,
 )
-from mgvbp.paper.seeds import over_seeds
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, Values, reference, rows_of
-from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
+from mgvbp.paper.target import run_auto, run_mcmc, run_ml
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood, VolatilityModel
 
 if TYPE_CHECKING:
@@ -228,7 +228,9 @@ def kind_of(model: str) -> str:
 def run_named(model: str, run: str, seed: int, max_iterations: int | None = None, seeds: int = 1) -> Outcome:
     """One of the paper's methods, from the maximum of the likelihood; with the authors' settings or the printed."""
     at, kind = target(model), kind_of(model)
-    options: dict[str, Any] = {"estimator": "h", "draws": "sobol", "num_draws": NUM_DRAWS}
+    options: dict[str, Any] = {
+        "estimator": "h", "draws": "sobol", "num_draws": NUM_DRAWS, "initial_variance": INITIAL_VARIANCE,
+    }  # fmt: skip
     if run == AS_PRINTED:
         (row,) = (row for row, name in PRINTED_ROWS.items() if name == kind)
         method, settings = "MGVBP", printed(row, precision_scale=2.0)
@@ -239,20 +241,9 @@ def run_named(model: str, run: str, seed: int, max_iterations: int | None = None
         settings = {**SHARED, **BUDGETS[kind], "step_size": step_size}
     if max_iterations is not None:
         settings["max_iterations"] = max_iterations
-    options["initial_variance"] = INITIAL_VARIANCE
-    path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
     start = at.estimate()[0]
-    runs = [
-        at.by_method(method, settings, seed + i, callback=None if i else path, initial_mean=start, **options)
-        for i in range(seeds)
-    ]
-    fitted = [at.fitted(q) for q in runs]
-    return Outcome(
-        over_seeds([each.values for each in fitted]) | path.arrival(at.arrived),
-        fitted[0].curves | at.curves(path, runs[0].trace),
-        {**settings, "method": method, **options},
-        sum(q.n_evaluations for q in runs),
-    )
+    outcome, path = at.over_seeds(method, settings, seed, seeds, initial_mean=start, **options)
+    return replace(outcome, values=outcome.values | path.arrival(at.arrived))
 
 
 def cells_of(model: str, steps: int = 5000) -> Cells:
