@@ -29,10 +29,12 @@ LARGEST_DENSE = 20_000
 class Structured(Family):
     """A family whose steps go along its own coordinates; it needs gradients of the log density."""
 
+    fitted_by = "it needs gradients of the log-likelihood, and estimator='gradient'"
+    """What an error says about how the family is fitted."""
+
     def _outside(self, *_: object) -> NoReturn:
         raise InvalidInputError(
-            f"the {self.name} family has no such matrix in the frame: it needs gradients of the log-likelihood, and "
-            "estimator='gradient'"
+            f"the {self.name} family has no such matrix in the frame: {self.fitted_by}"
         )
 
     moment = cross_moment = retraction = exponential = from_pairs = _outside  # type: ignore[assignment]

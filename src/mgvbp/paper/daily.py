@@ -162,12 +162,7 @@ def errors_of(
 
 
 def noisy_table(
-    label: str,
-    title: str,
-    columns: Iterable[str],
-    rows: list[Row],
-    outcomes: Outcomes,
-    note: str = "",
+    label: str, title: str, columns: Iterable[str], rows: list[Row], outcomes: Outcomes, note: str = ""
 ) -> Table:
     """A table whose rows have tolerances of their own: of runs, of a chain, or of the rounding alone."""
     allowed, single = dict.fromkeys(columns, ROUNDING), widest(outcomes)
