@@ -78,15 +78,13 @@ def reproduce(
     console, code = Console(), 0
     for name, experiment in {name: load(name, data, runs) for name in names}.items():
         title = EXPERIMENTS[name]
-        missing, outcomes = unavailable(experiment), {}
-        if not missing:
+        try:
+            for needed in experiment.data:
+                datasets.load(needed)
             console.rule(title)
-            try:
-                outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
-            except MissingDependencyError as error:
-                missing = str(error)
-        if missing:
-            console.print(f"\n[bold]{title}[/bold]: left out. {escape(missing)}")
+            outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
+        except (DataUnavailableError, MissingDependencyError) as error:
+            console.print(f"\n[bold]{title}[/bold]: left out. {escape(str(error))}")
             code = 1
             continue
         if finished_only and not outcomes:
@@ -100,16 +98,6 @@ def reproduce(
         page = write_report(directory, section, command, EXPERIMENTS)
         console.print(f"\nreport: {page}")
     return code
-
-
-def unavailable(experiment: Experiment) -> str:
-    """How to get the first data set that is not here; empty if all are here."""
-    for name in experiment.data:
-        try:
-            datasets.load(name)
-        except (DataUnavailableError, MissingDependencyError) as error:
-            return str(error)
-    return ""
 
 
 def finished(

@@ -209,10 +209,8 @@ def label(run: str, outcome: Outcome) -> str:
     return f"{run.split()[0]}, step {step:g}" if step else run
 
 
-def dynamics(
-    outcomes: Outcomes, models: Iterable[str], har: Mapping[str, str] | None = None
-) -> Figure | None:
-    """Lower bound, MSE and QLIKE over the iterations, with a row for each model; ``har`` labels runs of HAR."""
+def dynamics(outcomes: Outcomes, models: Iterable[str], har: Sequence[str] = ()) -> Figure | None:
+    """Lower bound, MSE and QLIKE over the iterations: a row for the runs of HAR, if any, and one for each model."""
     shown = [model for model in models if f"{model} MGVBP" in outcomes]
     if not shown and not har:
         return None
@@ -221,43 +219,37 @@ def dynamics(
     axes = list(figure.subplots(rows, 1 + len(PANELS), squeeze=False))
     if har:
         line = axes.pop(0)
-        optimum = reference("har")["exact"]["full"]["LB*"]
-        draw_row(line, "HAR", {run: outcomes[run].curves for run in har}, har, optimum)
+        runs = {run: (outcomes[run], run) for run in har}
+        draw_row(line, "HAR", runs, reference("har")["exact"]["full"]["LB*"])
         line[1].legend(*line[0].get_legend_handles_labels(), fontsize=7)  # this panel has room for it
     for model, line in zip(shown, axes, strict=True):
         found = {run: outcomes[f"{model} {run}"] for run in SHOWN if f"{model} {run}" in outcomes}
-        labels = {run: label(run, outcome) for run, outcome in found.items()}
-        curves = {run: outcome.curves for run, outcome in found.items()}
-        draw_row(line, model, curves, labels, reference("volatility")["exact"][model]["LB*"])
+        runs = {run: (outcome, label(run, outcome)) for run, outcome in found.items()}
+        draw_row(line, model, runs, reference("volatility")["exact"][model]["LB*"])
         line[0].legend(fontsize=7, loc="lower right")
     return figure
 
 
 def draw_row(
-    line: Iterable[Axes],
-    name: str,
-    runs: Mapping[str, Mapping[str, list[float]]],
-    labels: Mapping[str, str],
-    optimum: float,
+    line: Sequence[Axes], name: str, runs: Mapping[str, tuple[Outcome, str]], optimum: float
 ) -> None:
-    """Draw one row: the bound with its optimum, and the two losses on the training and the test days."""
-    first, *losses = line
-    for run, curves in runs.items():
-        for panel, column in zip((first, *losses), ("LB", *PANELS), strict=True):
+    """Draw one row: the bound with its optimum, and the two losses on the training and the test days.
+
+    ``runs`` has outcomes and labels. Vertical lines are at t*, the iteration of a result.
+    """
+    columns = {"LB": f"{name}: lower bound", **{column: column for column in PANELS}}
+    for panel, (column, title) in zip(line, columns.items(), strict=True):
+        for run, (outcome, words) in runs.items():
+            curves, width = outcome.curves, WIDTHS.get(run, 1.2)
+            style = {"color": COLOURS[run.split()[0]], "linestyle": STYLES.get(run, "-")}
+            order = 3.0 - width / 10.0
             panel.plot(
-                curves["iteration"],
-                curves[column],
-                label=labels[run],
-                color=COLOURS[run.split()[0]],
-                linestyle=STYLES.get(run, "-"),
-                linewidth=WIDTHS.get(run, 1.2),
-                zorder=3.0 - WIDTHS.get(run, 1.2) / 10.0,
+                curves["iteration"], curves[column], label=words, linewidth=width, zorder=order, **style
             )
-            best = curves["best"][0]  # t*, the iteration of the result
-            panel.axvline(best, color=COLOURS[run.split()[0]], linestyle=STYLES.get(run, "-"), linewidth=0.7)
-    first.axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
-    first.set_ylim(optimum - 6.0, optimum + 0.5)
-    for panel, title in zip((first, *losses), (f"{name}: lower bound", *PANELS), strict=True):
+            panel.axvline(curves["best"][0], linewidth=0.7, **style)
+        if column == "LB":
+            panel.axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
+            panel.set_ylim(optimum - 6.0, optimum + 0.5)
         panel.set_xlabel("iteration")
         finished(panel, title)
 

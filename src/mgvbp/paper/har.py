@@ -213,7 +213,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
 def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
     """HAR with both families, and below it the models of the regression table."""
     names = [f"{method}{variant}" for variant in FAMILIES for method in METHODS]
-    runs = {name: name for name in names if name in outcomes}
+    runs = [name for name in names if name in outcomes]
     return {"dynamics": dynamics(outcomes, GARCH_ROWS, runs) if runs else None}
 
 

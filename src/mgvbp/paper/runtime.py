@@ -87,16 +87,12 @@ def pose_linear(size: int) -> Posed:
     return Posed(model, mgvbp.Gaussian(variance=PRIOR_VARIANCE, dim=size), near)
 
 
-class Times(NamedTuple):
-    """Seconds an iteration of each method, (repeats,), and how many steps had to be halved."""
+def take_turns(
+    posed: Posed, options: dict[str, Any], seed: int, repeats: int, iterations: int
+) -> tuple[dict[str, Array], int]:
+    """Seconds an iteration of each method, (repeats,), and how many steps had to be halved.
 
-    seconds: dict[str, Array]
-    halvings: int
-
-
-def take_turns(posed: Posed, options: dict[str, Any], seed: int, repeats: int, iterations: int) -> Times:
-    """Time the methods: in every round each has its turn, in an order that changes.
-
+    In every round each method has its turn, in an order that changes.
     What slows the machine then slows all of them alike. One thread does all the work, and the clock is that of this
     thread, which stands still while other programs have the core.
     """
@@ -119,7 +115,7 @@ def take_turns(posed: Posed, options: dict[str, Any], seed: int, repeats: int, i
             for _ in range(iterations):
                 halvings += run.tell(posed.model(run.ask())).reductions
             seconds[name][turn] = (time.thread_time() - start) / iterations
-    return Times(seconds, halvings)
+    return seconds, halvings
 
 
 def time_methods(

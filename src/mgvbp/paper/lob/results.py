@@ -75,7 +75,7 @@ def tables(outcomes: Outcomes, real: bool) -> Iterator[Table]:
         printed = {name: {c: x for c, x in row.items() if c in columns} for name, row in paper}
         beside = {name: printed[row] for name, row in PRINTED.items()} if real else {}
         rows = rows_of(outcomes, (*PRINTED, TRUTH), beside, reasons=dict.fromkeys(beside, REASON))
-        rows = [replace(row, name=shown_name(row)) for row in rows]
+        rows = [replace(r, name=f"{r.name}, not converged") if unsettled(r.ours) else r for r in rows]
         if not real:
             rows += [
                 Row(f"FI-2010: {name}", {}, numbers, reason=NOT_FREE)
@@ -93,11 +93,6 @@ def unsettled(values: Mapping[str, float | None]) -> bool:
     """Whether these are the values of chains that have not converged."""
     largest = values.get("R-hat")
     return largest is not None and not largest <= CONVERGED
-
-
-def shown_name(row: Row) -> str:
-    """The name of a row; chains that have not converged say so beside it."""
-    return f"{row.name}, not converged" if unsettled(row.ours) else row.name
 
 
 def note(outcomes: Outcomes, real: bool) -> str:
