@@ -33,9 +33,7 @@ class Structured(Family):
     """What an error says about how the family is fitted."""
 
     def _outside(self, *_: object) -> NoReturn:
-        raise InvalidInputError(
-            f"the {self.name} family has no such matrix in the frame: {self.fitted_by}"
-        )
+        raise InvalidInputError(f"the {self.name} family has no such matrix in the frame: {self.fitted_by}")
 
     moment = cross_moment = retraction = exponential = from_pairs = _outside  # type: ignore[assignment]
     precision_tangent = covariance_tangent = whiten = _outside  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -268,16 +268,19 @@ def cells(quick: bool) -> Cells:
 
 
 def model_rows(
-    models: Iterable[str], outcomes: Outcomes, paper: Mapping[str, Values], reasons: Mapping[str, str]
+    models: Iterable[str],
+    outcomes: Outcomes,
+    paper: Mapping[str, Values],
+    reasons: Mapping[str, str],
+    runs: Sequence[str] = (*METHODS, "auto", "MCMC", "ML"),
 ) -> list[Row]:
-    """The rows of models in the paper's order, with ``auto`` before MCMC, beside the exact optimum of the bound."""
+    """The rows of models and runs in the paper's order, beside the exact optimum of the bound."""
+    names = {f"{model} {run}": (model, run) for model in models for run in runs}
+    known = reference("volatility")["exact"]
     exact = {
-        f"{model} {run}": at_optimum(reference("volatility")["exact"][model])
-        for model in models
-        for run in (*METHODS, "auto")
+        name: at_optimum(known[model]) for name, (model, run) in names.items() if run not in ("MCMC", "ML")
     }
-    names = [f"{model} {run}" for model in models for run in (*METHODS, "auto", "MCMC", "ML")]
-    return rows_of(outcomes, names, paper, exact, reasons)
+    return rows_of(outcomes, list(names), paper, exact, reasons)
 
 
 def parameters_of(models: Iterable[str]) -> list[str]:
@@ -327,15 +330,9 @@ def significance_table(
 
 def printed_table(label: str, models: Iterable[str], outcomes: Outcomes) -> Table:
     """MGVBP with the settings that the paper prints, which are not those of its numbers."""
-    paper, exact = reference("volatility")["paper"][label], reference("volatility")["exact"]
-    cells = {f"{model} {AS_PRINTED}": f"{model} MGVBP" for model in models}
-    rows = rows_of(
-        outcomes,
-        list(cells),
-        {cell: paper[row] for cell, row in cells.items()},
-        {f"{model} {AS_PRINTED}": at_optimum(exact[model]) for model in models},
-        dict.fromkeys(cells, PRINTED_REASON),
-    )
+    known = reference("volatility")["paper"][label]
+    paper = {f"{model} {AS_PRINTED}": known[f"{model} MGVBP"] for model in models}
+    rows = model_rows(models, outcomes, paper, dict.fromkeys(paper, PRINTED_REASON), [AS_PRINTED])
     columns = (*parameters_of(models), *LIKELIHOODS)
     title = f"{next(iter(models)).partition('(')[0]}: MGVBP with the settings as printed"
     return noisy_table(f"{label}_printed", title, columns, rows, outcomes, "Plain draws; one seed.")

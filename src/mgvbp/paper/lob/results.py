@@ -165,6 +165,7 @@ def learning_figure(outcomes: Outcomes) -> Figure | None:
     figure = private_figure(15, 6.4)
     axes = figure.subplots(2, 1 + len(PANELS))
     bound, names = axes[0, 0], axes[1, 0]
+    titles = {f"{part} {m}": f"{part} {title}" for part in ("train", "test") for m, title in PANELS.items()}
     for name, run in runs.items():
         colour, dashes = STYLES[name]
         style = {"color": colour, "ls": dashes, "marker": ".", "ms": 4, "lw": 1.3}
@@ -172,22 +173,19 @@ def learning_figure(outcomes: Outcomes) -> Figure | None:
         passes, end = run.curves["passes"], run.values["passes"]
         bound.plot(passes, np.maximum(best - np.array(run.curves["bound"]), LEAST), label=name, **style)
         bound.plot(end, max(best - run.values["LB*"], LEAST), **result)
-        for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
-            for axis, measure in zip(line, PANELS, strict=True):
-                axis.plot(passes, run.curves[f"{part} {measure}"], **style)
-                axis.plot(end, run.values[f"{part} {measure}"], **result)
+        for axis, column in zip(axes[:, 1:].flat, titles, strict=True):
+            axis.plot(passes, run.curves[column], **style)
+            axis.plot(end, run.values[column], **result)
     bound.set_yscale("log")
     finished(bound, f"nats below the best bound, {best:,.0f}".replace("-", "−"))
     names.legend(*bound.get_legend_handles_labels(), loc="center", frameon=False)
     names.set_axis_off()
-    for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
-        for axis, (measure, title) in zip(line, PANELS.items(), strict=True):
-            finished(axis, f"{part} {title}")
-            column = f"{part} {measure}"
-            high = max(max(run.curves[column]) for run in runs.values())
-            usual = float(np.median([run.values[column] for run in runs.values()]))
-            margin = max(high - usual, 0.005)
-            axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
+    for axis, (column, title) in zip(axes[:, 1:].flat, titles.items(), strict=True):
+        finished(axis, title)
+        high = max(max(run.curves[column]) for run in runs.values())
+        usual = float(np.median([run.values[column] for run in runs.values()]))
+        margin = max(high - usual, 0.005)
+        axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
     for axis in (bound, *axes[:, 1:].flat):
         axis.set_xscale("symlog", linthresh=10)
         axis.set(xlim=(-0.5, None), xlabel="passes over the data")
