@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,8 @@ from mgvbp.paper.daily import (
     noisy_table,
     race_table,
 )
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Table, reference, rows_of
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Table, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OPTIONS: dict[str, Any] = {"draws": "sobol", "num_draws": 50, "initial_variance": 0.01}
 """Draws of an iteration, as the authors ran it, and the variance of the first Gaussian."""
@@ -210,7 +207,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     yield chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """HAR with both families, and below it the models of the regression table."""
     names = [f"{method}{variant}" for variant in FAMILIES for method in METHODS]
     runs = [name for name in names if name in outcomes]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from mgvbp.models import LinearRegression
 from mgvbp.paper import common
 from mgvbp.paper.common import PRIOR_VARIANCE, ROUNDING, Array
 from mgvbp.paper.labour import problem as labour
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Row, Table, reference
 from mgvbp.paper.target import Target
 from mgvbp.paper.volatility import target
 from mgvbp.plots import private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 METHODS = {name: common.METHODS[name] for name in ("MGVB", "MGVBP", "QBVI")}
 """In the order of the paper's tables."""
@@ -251,7 +248,7 @@ def slope(points: tuple[Array, Array], least: int, most: int) -> float:
     return float(np.polyfit(np.log(sizes[used] + sizes[used] ** 2), np.log(seconds[used]), 1)[0])
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """Milliseconds an iteration against the number of variational parameters, both on log scales."""
     if len(measured(outcomes)) < 2:
         return {}

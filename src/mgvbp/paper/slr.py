@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,9 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper import manifold
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UPDATES = {"MGVB": 2.0, "MGVB rev.": 1.0}
 """The scale of the gradient of Σ, in units of the Riemannian gradient."""
@@ -142,7 +139,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     yield Table("slr_speed", title, dict.fromkeys(UPDATES, 0.0), rows, decimals=0, note=SPEED_NOTE)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """Figures manifold and SLR_low: (μ, Σ) of intercept and slope, and the divergence, at two steps."""
     if not outcomes.keys() >= {"exact", *PATHS}:
         return {}

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Mapping[str, float | None]
+Picture: TypeAlias = "Figure | None"
+"""A figure; None if its cells have not run."""
 CONVERGED = 0.02
 """Nats from the exact optimum within which a lower bound counts as at it: twice the default tolerance of `auto`."""
 
@@ -164,8 +166,8 @@ class Experiment:
     """Takes whether the run is to be quick, and returns the cells to run: all, or a small part of them."""
     make_tables: Callable[[Outcomes], Iterable[Table]]
     """Takes the outcomes of the cells that have run; rows of other cells are missing from its tables."""
-    make_figures: Callable[[Outcomes], Mapping[str, Figure | None]] = lambda outcomes: {}
-    """Takes the same; None for a figure whose cells have not run."""
+    make_figures: Callable[[Outcomes], Mapping[str, Picture]] = lambda outcomes: {}
+    """Takes the same, and returns figures by name."""
     data: tuple[str, ...] = ()
     """The data sets it needs, by their names in `mgvbp.datasets`."""
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mgvbp.paper.common import ARRIVED, COLOURS, DASHES, ROUNDING
 from mgvbp.paper.istanbul.runs import BETAS, COORDINATES, PANELS, RACES, STRUCTURES, UNCONVERGED
 from mgvbp.paper.seeds import NOTE, tolerances
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VARIANTS = {"as printed": "MGVBP, settings as printed", "as run": "MGVBP, settings as run", "auto": "auto"}
 ON_THE_WAY = "1,200 iterations under this clip end on the way to the optimum, and where depends on the draws"
@@ -166,12 +163,12 @@ def spread_tables(outcomes: Outcomes) -> Iterator[Table]:
         yield Table("istanbul_spread", title, columns, [row], note=note)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """The lower bound of each structure, and the race of the methods, over the iterations."""
     return {"lower-bound": bound_figure(outcomes), "race": race_figure(outcomes)}
 
 
-def bound_figure(outcomes: Outcomes) -> Figure | None:
+def bound_figure(outcomes: Outcomes) -> Picture:
     """The paper's figure, and its last nats with the exact optima."""
     colours = {structure: f"C{i}" for i, structure in enumerate(STRUCTURES)}
     runs = {s: outcomes[f"{s} as run"].curves for s in STRUCTURES if f"{s} as run" in outcomes}
@@ -191,7 +188,7 @@ def bound_figure(outcomes: Outcomes) -> Figure | None:
     return figure
 
 
-def race_figure(outcomes: Outcomes) -> Figure | None:
+def race_figure(outcomes: Outcomes) -> Picture:
     """Nats below the optimum over the iterations, for each method."""
     if not any(name in outcomes for name in RACES):
         return None

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp.paper.lob.problem import START_PASSES
 from mgvbp.paper.lob.runs import METHODS, TRUTH
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRINTED = {
     "MGVBP gradient": "MGVBP",
@@ -147,12 +143,12 @@ def per_pass(values: Mapping[str, float]) -> float:
     return values["s/iter"] * values["iterations"] / values["passes"]
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """The bound and the measures over the passes, and the reliability of the probabilities."""
     return {"learning": learning_figure(outcomes), "reliability": reliability_figure(outcomes)}
 
 
-def learning_figure(outcomes: Outcomes) -> Figure | None:
+def learning_figure(outcomes: Outcomes) -> Picture:
     """Figure tabl: the lower bound and the measures, of training and test windows, against passes over the data.
 
     Circles are the results. With function values alone the result is the iterate with the best smoothed bound, which
@@ -192,7 +188,7 @@ def learning_figure(outcomes: Outcomes) -> Figure | None:
     return figure
 
 
-def reliability_figure(outcomes: Outcomes) -> Figure | None:
+def reliability_figure(outcomes: Outcomes) -> Picture:
     """How often the likeliest class was the true one, against its probability, on the test windows."""
     runs = {name: outcomes[name] for name in STYLES if name in outcomes}
     if not runs:

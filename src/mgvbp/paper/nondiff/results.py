@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp.paper.nondiff.runs import DATA_SETS, FAMILIES, FORMS, PANELS, TEST, TRAIN
-from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcome, Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ("LB*", "log-lik", "MSE", "MAD", "test log-lik", "test MSE", "test MAD")
 SPREAD = {
@@ -161,12 +157,12 @@ def form_reason(form: str, rows: int) -> str:
     return "the only one not excluded, but no match: the paper's run would have ended nats short, from a rare start"
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """Nats behind auto along the runs, and the paper's numbers among those of simulated data sets."""
     return {"bounds": bounds_figure(outcomes), "forms": forms_figure(outcomes)}
 
 
-def bounds_figure(outcomes: Outcomes) -> Figure | None:
+def bounds_figure(outcomes: Outcomes) -> Picture:
     """Nats behind `auto` along the runs, with the same draws for all."""
     if "norms 0 auto" not in outcomes:
         return None
@@ -184,7 +180,7 @@ def bounds_figure(outcomes: Outcomes) -> Figure | None:
     return figure
 
 
-def forms_figure(outcomes: Outcomes) -> Figure | None:
+def forms_figure(outcomes: Outcomes) -> Picture:
     """Two numbers of the paper among those of simulated data sets."""
     shown = {row: outcomes[cell].curves for row, cell in SIMULATED.items() if cell in outcomes}
     if not shown:
