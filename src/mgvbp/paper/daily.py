@@ -37,6 +37,11 @@ JUDGED = (
     "chains, "
     f"where {PAPER_ESS:,.0f} effective draws are assumed for the paper's, which states none. ML: rounding."
 )
+SIGNIFICANT = "significant at 5%"
+SIGNIFICANCE_NOTE = (
+    "The paper's text says that all parameters but HAR's β₃ are significant at 5%, and not by which standard errors. "
+    "These are of the Hessian of the log-likelihood; of HAR, of least squares."
+)
 
 
 class Daily(Target):
@@ -190,6 +195,27 @@ def race_table(
 def chains_table(title: str, cells: Sequence[str] | Mapping[str, str], outcomes: Outcomes) -> Table:
     """The diagnostics that say how far each chain is to be trusted."""
     return Table("MCMC", title, {"R-hat": 0.0, "ESS": 0.0}, rows_of(outcomes, cells))
+
+
+def significance_table(
+    models: Mapping[str, str], outcomes: Outcomes, but: Mapping[str, int] | None = None
+) -> Table:
+    """The paper's claim that all parameters but one are significant; ``models`` has the cells of ML by row.
+
+    ``but`` is the number of parameters that the paper says are not.
+    """
+    rows = []
+    for model, cell in models.items():
+        ratios = outcomes[cell].under("z ") if cell in outcomes else {}
+        if ratios:
+            ours = {SIGNIFICANT: float(sum(abs(z) > 1.96 for z in ratios.values())), **ratios}
+            paper = {SIGNIFICANT: float(len(ratios) - (but or {}).get(model, 0))}
+            weak = ", ".join(name for name, z in ratios.items() if abs(z) <= 1.96)
+            rows.append(Row(model, ours, paper, reason=f"not significant with these standard errors: {weak}"))
+    names = list(dict.fromkeys(name for row in rows for name in row.ours if name != SIGNIFICANT))
+    columns = {SIGNIFICANT: 0.0, **dict.fromkeys(names, 0.0)}
+    title = "Estimates over their standard errors, at the maximum of the likelihood"
+    return Table("significance", title, columns, rows, decimals=2, note=SIGNIFICANCE_NOTE)
 
 
 # --- figures ------------------------------------------------------------------------------------------

@@ -12,18 +12,8 @@ import numpy as np
 import mgvbp
 from mgvbp import datasets
 from mgvbp.models import HAR
-from mgvbp.paper import volatility
+from mgvbp.paper import daily, volatility
 from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, linear_lower_bound, printed
-from mgvbp.paper.daily import (
-    EVERY,
-    LIKELIHOODS,
-    Daily,
-    at_optimum,
-    chains_table,
-    dynamics,
-    noisy_table,
-    race_table,
-)
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Table, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
 
@@ -65,7 +55,7 @@ FAMILIES = {"": "full", " diagonal": "diagonal"}
 GARCH_ROWS = ("GARCH(1,0,1)", "GJR(1,1,1)")
 """The models of the paper's table regression that stand beside HAR."""
 LOSSES = ("MSE rv", "QLIKE rv", "test MSE rv", "test QLIKE rv")
-COLUMNS = ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma", *LIKELIHOODS, *LOSSES)
+COLUMNS = ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma", *daily.LIKELIHOODS, *LOSSES)
 UNFINISHED = (
     "both stop short of the optimum, and the first step, which has no control variates, decides how far"
 )
@@ -84,7 +74,7 @@ RACE_NOTE = (
 )
 
 
-class Regression(Daily):
+class Regression(daily.Daily):
     """The regression on the training days, and the days to test it on; θ = (β, log σ) has 5 entries."""
 
     optimiser = "least squares"
@@ -152,7 +142,7 @@ def run_named(method: str, variant: str, seed: int, seeds: int) -> Outcome:
 def run_fair(method: str, family: str, seed: int) -> Outcome:
     """The same step and scale for every method, until it arrives."""
     at = target(family)
-    path = Path[bool](lambda iteration: at.arrived(iteration.gaussian), EVERY)
+    path = Path[bool](lambda iteration: at.arrived(iteration.gaussian), daily.EVERY)
 
     def arrived(iteration: Any) -> bool:
         path(iteration)
@@ -187,7 +177,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     rows = volatility.model_rows(GARCH_ROWS, outcomes, printed, GARCH_REASONS)
     title = "Regression task: GARCH(1,1) and GJR(1,1)"
     columns = (*volatility.parameters_of(GARCH_ROWS), "LB*", "log-lik", *LOSSES)
-    yield noisy_table("regression", title, columns, rows, outcomes, volatility.LOSSES_NOTE)
+    yield daily.noisy_table("regression", title, columns, rows, outcomes, volatility.LOSSES_NOTE)
     short = {row.removeprefix("HAR "): v for row, v in printed.items() if row.startswith("HAR")}
     shown = [c for c in COLUMNS if c not in ("sigma", "LB at point", "test log-lik")]
     for label, title, numbers, columns in (
@@ -197,21 +187,21 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         numbers = {AS_PRINTED: numbers["MGVBP"], **numbers}
         names = [*numbers, "auto", "auto diagonal"]
         bounded = [name for name in names if name not in ("MCMC", "ML")]
-        optima = {n: at_optimum(exact["diagonal" if "diagonal" in n else "full"]) for n in bounded}
+        optima = {n: daily.at_optimum(exact["diagonal" if "diagonal" in n else "full"]) for n in bounded}
         reasons = dict.fromkeys(bounded, UNFINISHED) | {AS_PRINTED: OTHERS}
         rows = rows_of(outcomes, names, numbers, optima, reasons)
-        yield noisy_table(label, title, columns, rows, outcomes, NOTE)
+        yield daily.noisy_table(label, title, columns, rows, outcomes, NOTE)
     race = {family: [f"{m}{v} fair" for m in METHODS] for v, family in FAMILIES.items()}
-    yield race_table("HAR: iterations", tuple(METHODS), race, outcomes, RACE_NOTE)
-    yield volatility.significance_table({"HAR": "ML"}, outcomes, {"HAR": 1})
-    yield chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
+    yield daily.race_table("HAR: iterations", tuple(METHODS), race, outcomes, RACE_NOTE)
+    yield daily.significance_table({"HAR": "ML"}, outcomes, {"HAR": 1})
+    yield daily.chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
 
 
 def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """HAR with both families, and below it the models of the regression table."""
     names = [f"{method}{variant}" for variant in FAMILIES for method in METHODS]
     runs = [name for name in names if name in outcomes]
-    return {"dynamics": dynamics(outcomes, GARCH_ROWS, runs) if runs else None}
+    return {"dynamics": daily.dynamics(outcomes, GARCH_ROWS, runs) if runs else None}
 
 
 EXPERIMENT = Experiment("har", cells, tables, figures, data=("sp500", "har"))

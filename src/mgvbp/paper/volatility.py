@@ -12,18 +12,8 @@ from scipy.optimize import minimize
 
 import mgvbp
 from mgvbp import datasets
+from mgvbp.paper import daily
 from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, grid_lower_bound, printed
-from mgvbp.paper.daily import (
-    EVERY,
-    LIKELIHOODS,
-    Daily,
-    at_optimum,
-    chains_table,
-    dynamics,
-    marginals,
-    noisy_table,
-    race_table,
-)
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, Values, reference, rows_of
 from mgvbp.paper.target import run_auto, run_mcmc, run_ml
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood, VolatilityModel
@@ -93,11 +83,6 @@ REASONS = {
     "EGARCH(1,1,1) ML": OTHER_OPTIMISER,
     **{f"FIGARCH({p},d,1) {run}": PRESAMPLE for p in (0, 1) for run in ("MCMC", "ML")},
 }
-SIGNIFICANT = "significant at 5%"
-SIGNIFICANCE_NOTE = (
-    "The paper's text says that all parameters but HAR's β₃ are significant at 5%, and not by which standard errors. "
-    "These are of the Hessian of the log-likelihood; of HAR, of least squares."
-)
 PRINTED_REASON = "the paper's numbers are not of the printed settings"
 SETTINGS_NOTE = (
     "MGVBP, MGVB and QBVI have the authors' actual settings, which are not those that the paper prints: MGVBP's step "
@@ -112,14 +97,14 @@ LOSSES_NOTE = (
     "the paper's numbers are of rv, and so are ours."
 )
 RACE_NOTE = (
-    f"The bound by quadrature, every {EVERY} iterations, from the same start with the same draws. The first "
+    f"The bound by quadrature, every {daily.EVERY} iterations, from the same start with the same draws. The first "
     "three have the step size 0.01 and precision_scale 2: that is the fair comparison. (On EGARCH(1,1,1) MGVB has "
     "0.02, as in the paper: there it is to be compared with the last.) The last is MGVBP with the authors' 0.02, "
     "which the paper's figures show beside the second and third. A dash: not within the authors' number of iterations."
 )
 
 
-class Volatility(Daily):
+class Volatility(daily.Daily):
     """A model with both parts of the sample; its filter starts anew on the test days.
 
     ``parts`` has, by the prefix of the columns ("" for the training days, "test " for the others), the likelihood and
@@ -278,7 +263,9 @@ def model_rows(
     names = {f"{model} {run}": (model, run) for model in models for run in runs}
     known = reference("volatility")["exact"]
     exact = {
-        name: at_optimum(known[model]) for name, (model, run) in names.items() if run not in ("MCMC", "ML")
+        name: daily.at_optimum(known[model])
+        for name, (model, run) in names.items()
+        if run not in ("MCMC", "ML")
     }
     return rows_of(outcomes, list(names), paper, exact, reasons)
 
@@ -293,39 +280,18 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     for label, models in TABLES.items():
         rows = model_rows(models, outcomes, reference("volatility")["paper"][label], REASONS)
         title = f"{models[0].partition('(')[0]} to {models[-1]}"
-        columns = (*parameters_of(models), *LIKELIHOODS)
-        yield noisy_table(
+        columns = (*parameters_of(models), *daily.LIKELIHOODS)
+        yield daily.noisy_table(
             label, f"{title}: parameters and likelihoods", columns, rows, outcomes, SETTINGS_NOTE
         )
-        yield noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
+        yield daily.noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
         yield printed_table(label, models, outcomes)
     runs = ("MGVBP 0.01", "MGVB", "QBVI", "MGVBP")
     race = {model: [f"{model} {run}" for run in runs] for model in MODELS}
-    yield race_table("Iterations", runs, race, outcomes, RACE_NOTE)
-    yield significance_table({model: f"{model} ML" for model in MODELS}, outcomes)
+    yield daily.race_table("Iterations", runs, race, outcomes, RACE_NOTE)
+    yield daily.significance_table({model: f"{model} ML" for model in MODELS}, outcomes)
     title = "MCMC diagnostics: the largest R-hat and the least effective sample size of a model's ψ"
-    yield chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)
-
-
-def significance_table(
-    models: Mapping[str, str], outcomes: Outcomes, but: Mapping[str, int] | None = None
-) -> Table:
-    """The paper's claim that all parameters but one are significant; ``models`` has the cells of ML by row.
-
-    ``but`` is the number of parameters that the paper says are not.
-    """
-    rows = []
-    for model, cell in models.items():
-        ratios = outcomes[cell].under("z ") if cell in outcomes else {}
-        if ratios:
-            ours = {SIGNIFICANT: float(sum(abs(z) > 1.96 for z in ratios.values())), **ratios}
-            paper = {SIGNIFICANT: float(len(ratios) - (but or {}).get(model, 0))}
-            weak = ", ".join(name for name, z in ratios.items() if abs(z) <= 1.96)
-            rows.append(Row(model, ours, paper, reason=f"not significant with these standard errors: {weak}"))
-    names = list(dict.fromkeys(name for row in rows for name in row.ours if name != SIGNIFICANT))
-    columns = {SIGNIFICANT: 0.0, **dict.fromkeys(names, 0.0)}
-    title = "Estimates over their standard errors, at the maximum of the likelihood"
-    return Table("significance", title, columns, rows, decimals=2, note=SIGNIFICANCE_NOTE)
+    yield daily.chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)
 
 
 def printed_table(label: str, models: Iterable[str], outcomes: Outcomes) -> Table:
@@ -333,15 +299,15 @@ def printed_table(label: str, models: Iterable[str], outcomes: Outcomes) -> Tabl
     known = reference("volatility")["paper"][label]
     paper = {f"{model} {AS_PRINTED}": known[f"{model} MGVBP"] for model in models}
     rows = model_rows(models, outcomes, paper, dict.fromkeys(paper, PRINTED_REASON), [AS_PRINTED])
-    columns = (*parameters_of(models), *LIKELIHOODS)
+    columns = (*parameters_of(models), *daily.LIKELIHOODS)
     title = f"{next(iter(models)).partition('(')[0]}: MGVBP with the settings as printed"
-    return noisy_table(f"{label}_printed", title, columns, rows, outcomes, "Plain draws; one seed.")
+    return daily.noisy_table(f"{label}_printed", title, columns, rows, outcomes, "Plain draws; one seed.")
 
 
 def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
     """The dynamics of all models, and the marginals of some."""
-    densities = {n: marginals(outcomes, m, MODELS[m].parameters.names) for n, m in PICTURED.items()}
-    return {"dynamics": dynamics(outcomes, MODELS), **densities}
+    densities = {n: daily.marginals(outcomes, m, MODELS[m].parameters.names) for n, m in PICTURED.items()}
+    return {"dynamics": daily.dynamics(outcomes, MODELS), **densities}
 
 
 EXPERIMENT = Experiment("volatility", cells, tables, figures, data=("sp500",))
