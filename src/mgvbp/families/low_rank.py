@@ -157,11 +157,6 @@ class LowRank(Structured):
         diagonal = np.square(L[blocks, 0])[..., None] * np.eye(blocks.shape[-1])
         return np.asarray(diagonal + U @ np.swapaxes(U, -1, -2))
 
-    def covariance(self, L: Array) -> Array:
-        self.dense()
-        rows = self.solve(L, np.eye(self.dim))
-        return rows @ rows.T
-
     def variances(self, L: Array) -> Array:
         root, Q, _, k = self.parts(L)
         squares = np.square(Q)

@@ -17,6 +17,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NoReturn
 
+import numpy as np
+
 from mgvbp.core.checks import require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
@@ -55,6 +57,11 @@ class Structured(Family):
     @abstractmethod
     def moved(self, L: Array, t: Array, beta: float) -> Array:
         """The factor after a step ``β`` along the whitened direction ``t``, positive definite by construction."""
+
+    def covariance(self, L: Array) -> Array:
+        self.dense()
+        rows = self.solve(L, np.eye(self.dim))
+        return rows @ rows.T
 
     def dense(self) -> None:
         """Raise unless a (d, d) matrix is small enough to be made."""

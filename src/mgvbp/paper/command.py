@@ -39,8 +39,8 @@ NEEDED = ("emcee", "matplotlib")
 def load(name: str, data: Path | None = None, runs: int | None = None) -> Experiment:
     """The experiment with this name.
 
-    `ON_FILES` is on the files in the directory ``data``, and `REPLICATED` has so many ``runs`` in a row, if they are
-    given.
+    If ``data`` is given, `ON_FILES` runs on the files in this directory. If ``runs`` is given, `REPLICATED` has this
+    many runs in a row.
     """
     module = import_module(f"mgvbp.paper.{name}")
     found: Experiment = module.EXPERIMENT
@@ -103,7 +103,10 @@ def reproduce(
 def finished(
     experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int, only: bool = False
 ) -> dict[str, Outcome]:
-    """Run all cells and return their outcomes, or ``only`` those of before; a terminal shows a progress bar."""
+    """Run all cells and return their outcomes; a terminal shows a progress bar.
+
+    With ``only`` nothing is run: the outcomes are those of the cells that have finished before.
+    """
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}

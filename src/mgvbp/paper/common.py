@@ -20,7 +20,7 @@ Method = mgvbp.MGVBP | mgvbp.MGVB | mgvbp.QBVI
 METHODS: dict[str, type[Method]] = {"MGVBP": mgvbp.MGVBP, "MGVB": mgvbp.MGVB, "QBVI": mgvbp.QBVI}
 COLOURS = {"MGVBP": "C0", "MGVB": "C1", "QBVI": "C2"}
 DASHES = {"MGVBP": "-", "MGVB": "--", "QBVI": ":"}
-"""Dashes that let lines be seen that coincide."""
+"""Each method has dashes of its own, so that lines that coincide can all be seen."""
 PRIOR_VARIANCE = 5.0
 """The paper's prior is N(0, 5 I) in every experiment except the non-differentiable model."""
 ARRIVED = 0.05

@@ -128,7 +128,7 @@ class Daily(Target):
 
 
 def at_optimum(optimum: Values) -> Values:
-    """The exact optimum as a row shows it: the bound at the point is the bound."""
+    """The exact optimum as a row of a table. It has no noise, so that its bound at the point is LB*."""
     return {**optimum, "LB at point": optimum["LB*"]}
 
 

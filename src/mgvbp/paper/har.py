@@ -108,7 +108,7 @@ class Regression(daily.Daily):
         return np.append(beta, 0.5 * np.log(np.sum((y - X @ beta) ** 2) / (len(y) - 4))), 0
 
     def z_ratios(self, theta: Array) -> dict[str, float]:
-        """Of least squares."""
+        """With the standard errors of least squares."""
         X = self.model.X
         errors = np.exp(theta[4]) * np.sqrt(np.diag(np.linalg.inv(X.T @ X)))
         return {f"beta[{i}]": float(theta[i] / errors[i]) for i in range(4)}

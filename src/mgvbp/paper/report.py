@@ -142,7 +142,7 @@ def duration(seconds: float) -> str:
 
 
 def made(parts: Mapping[str, Mapping[str, Any]], mark: str = "") -> str:
-    """Which commands, each between two marks, made which parts, and when; and what the times of the parts are."""
+    """Sentences that say which commands made which parts and when; ``mark`` stands on both sides of a command."""
     by: dict[str, list[str]] = {}
     for name, part in parts.items():
         by.setdefault(part["command"], []).append(name)

@@ -158,7 +158,7 @@ class Volatility(daily.Daily):
         return np.asarray(found.x), len(starts) + int(found.nfev)
 
     def z_ratios(self, theta: Array) -> dict[str, float]:
-        """The standard errors of the model's parameters are of the Hessian in these, by central differences."""
+        """Standard errors come from the Hessian in the model's parameters, by central differences."""
         parameters = self.model.parameters
         names, d = parameters.names, parameters.dim
         point = {name: float(x[0]) for name, x in parameters.constrain(theta[None]).items()}
