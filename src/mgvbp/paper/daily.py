@@ -267,7 +267,7 @@ def draw_row(
     for panel, (column, title) in zip(line, columns.items(), strict=True):
         for run, (outcome, words) in runs.items():
             curves, width = outcome.curves, WIDTHS.get(run, 1.2)
-            style = {"color": COLOURS[run.split()[0]], "linestyle": STYLES.get(run, "-")}
+            style: dict[str, Any] = {"color": COLOURS[run.split()[0]], "linestyle": STYLES.get(run, "-")}
             order = 3.0 - width / 10.0
             panel.plot(
                 curves["iteration"], curves[column], label=words, linewidth=width, zorder=order, **style

@@ -105,7 +105,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         yield table(outcomes, label, title, columns, prefix, more=more, decimals=decimals, note=note)
     for i, part in enumerate(BETAS):
         title, prefix = f"Istanbul: covariances × 10³ with {part}", f"cov {part} "
-        options = {"decimals": 4, "note": COVARIANCE_NOTE}
+        options: dict[str, Any] = {"decimals": 4, "note": COVARIANCE_NOTE}
         yield table(outcomes, "istanbul_cov", title, COORDINATES[i + 1 :], prefix, part, **options)
     if "ML" in outcomes:
         yield ml_table(outcomes)

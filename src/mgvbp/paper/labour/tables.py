@@ -177,7 +177,7 @@ def size_tables(outcomes: Outcomes) -> Iterator[Table]:
     def rows(columns: Sequence[str], optimum: str, reason: str = "", prefix: str = "") -> list[Row]:
         factors = {f"S = {S}": (PANELS["authors"].num_draws / S) ** 0.5 for S in SIZES}
         errors = {name: tolerances(spread.values, columns, prefix, f, of=1.0) for name, f in factors.items()}
-        optima, reasons = (dict.fromkeys(printed, x) for x in (exact[optimum]["full"], reason))
+        optima, reasons = dict.fromkeys(printed, exact[optimum]["full"]), dict.fromkeys(printed, reason)
         return judged(rows_of(outcomes, list(printed), printed, optima, reasons, prefix, errors), "full")
 
     means = judged_table(
