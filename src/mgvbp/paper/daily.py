@@ -13,7 +13,7 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper.common import ARRIVED, COLOURS, METHODS, ROUNDING, Array
 from mgvbp.paper.seeds import NOTE, over_seeds, quantile, tolerances
-from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, reference, rows_of
+from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, grid_rows, reference, rows_of
 from mgvbp.paper.target import Path, Target
 from mgvbp.plots import finished, private_figure
 
@@ -178,18 +178,12 @@ def noisy_table(
     return Table(label, title, allowed, rows, bound="LB*", judge="LB at point", note=note)
 
 
-def race_table(
-    title: str, columns: Sequence[str], cells: Mapping[str, Sequence[str]], outcomes: Outcomes, note: str
-) -> Table:
-    """When each method arrives; ``cells`` are those of a row, in the order of the columns."""
-    rows = []
-    for row, names in cells.items():
-        found = {
-            c: outcomes[n].values.get("arrival") for c, n in zip(columns, names, strict=True) if n in outcomes
-        }
-        rows += [Row(row, found)] if found else []
+def race_table(title: str, cells: Mapping[str, Mapping[str, str]], outcomes: Outcomes, note: str) -> Table:
+    """When each method arrives; ``cells`` are by row and column."""
+    columns = {column: 0.0 for own in cells.values() for column in own}
     title += f" until the bound is within {ARRIVED} nats of the exact optimum"
-    return Table("iterations", title, dict.fromkeys(columns, 0.0), rows, decimals=0, note=note)
+    rows = grid_rows(outcomes, cells, "arrival")
+    return Table("iterations", title, columns, rows, decimals=0, note=note)
 
 
 def chains_table(title: str, cells: Sequence[str] | Mapping[str, str], outcomes: Outcomes) -> Table:

@@ -191,8 +191,8 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         reasons = dict.fromkeys(bounded, UNFINISHED) | {AS_PRINTED: OTHERS}
         rows = rows_of(outcomes, names, numbers, optima, reasons)
         yield daily.noisy_table(label, title, columns, rows, outcomes, NOTE)
-    race = {family: [f"{m}{v} fair" for m in METHODS] for v, family in FAMILIES.items()}
-    yield daily.race_table("HAR: iterations", tuple(METHODS), race, outcomes, RACE_NOTE)
+    race = {family: {m: f"{m}{v} fair" for m in METHODS} for v, family in FAMILIES.items()}
+    yield daily.race_table("HAR: iterations", race, outcomes, RACE_NOTE)
     yield daily.significance_table({"HAR": "ML"}, outcomes, {"HAR": 1})
     yield daily.chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
 

@@ -19,7 +19,17 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper import manifold
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Row, Table, reference, rows_of
+from mgvbp.paper.spec import (
+    Cells,
+    Experiment,
+    Outcome,
+    Outcomes,
+    Picture,
+    Table,
+    grid_rows,
+    reference,
+    rows_of,
+)
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure
 
@@ -130,12 +140,11 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         note += f" MCMC: R-hat {found['R-hat']:.3f}, effective sample size {found['ESS']:,.0f} or more."
     rows = rows_of(outcomes, names, exact={name: truth for name in names if name != "ML"})
     yield Table("slr", "Where the paths end", COLUMNS, rows, decimals=4, bound="divergence", note=note)
-    arrivals: dict[str, dict[str, float | None]] = {f"step {step:g}": {} for step in STEP_SIZES}
-    for name, (update, step) in PATHS.items():
-        if name in outcomes:
-            arrivals[f"step {step:g}"][update] = outcomes[name].values.get("iterations")
+    race = {
+        f"step {step:g}": {update: f"{update}, step {step:g}" for update in UPDATES} for step in STEP_SIZES
+    }
     title = f"Iterations until within {ARRIVED:g} nats of the posterior"
-    rows = [Row(name, found) for name, found in arrivals.items()]
+    rows = grid_rows(outcomes, race, "iterations")
     yield Table("slr_speed", title, dict.fromkeys(UPDATES, 0.0), rows, decimals=0, note=SPEED_NOTE)
 
 

@@ -157,6 +157,15 @@ def rows_of(
     ]
 
 
+def grid_rows(outcomes: Outcomes, cells: Mapping[str, Mapping[str, str]], value: str) -> list[Row]:
+    """Rows that show one value of several cells; ``cells`` are by row and column. Rows without a cell are left out."""
+    rows = [
+        Row(row, {c: outcomes[cell].values.get(value) for c, cell in own.items() if cell in outcomes})
+        for row, own in cells.items()
+    ]
+    return [row for row in rows if row.ours]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A part of the paper: what is run, and what is shown of it."""

@@ -287,8 +287,8 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         yield daily.noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
         yield printed_table(label, models, outcomes)
     runs = ("MGVBP 0.01", "MGVB", "QBVI", "MGVBP")
-    race = {model: [f"{model} {run}" for run in runs] for model in MODELS}
-    yield daily.race_table("Iterations", runs, race, outcomes, RACE_NOTE)
+    race = {model: {run: f"{model} {run}" for run in runs} for model in MODELS}
+    yield daily.race_table("Iterations", race, outcomes, RACE_NOTE)
     yield daily.significance_table({model: f"{model} ML" for model in MODELS}, outcomes)
     title = "MCMC diagnostics: the largest R-hat and the least effective sample size of a model's ψ"
     yield daily.chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)

@@ -10,7 +10,7 @@ from itertools import product
 from mgvbp.paper.common import ARRIVED, METHODS, ROUNDING
 from mgvbp.paper.labour.runs import BETAS, ESTIMATORS, FAMILIES, PANELS, PERFORMANCE, SIZES, optimum, row_name
 from mgvbp.paper.seeds import NOTE, tolerances
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Row, Table, grid_rows, reference, rows_of
 
 REASONS = {
     "diagonal": "how far a run got depends on the start and the draws",
@@ -196,18 +196,15 @@ def size_tables(outcomes: Outcomes) -> Iterator[Table]:
 def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
     """The paper's claim that MGVBP is faster: iterations to the optimum, and how far from it the runs end."""
     printed = reference("labour")["paper"]["labour_speed"]
-    arrivals, ends = [], []
-    for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES):
-        cells = {m: f"{panel} {row_name(m, estimator, family)}" for m in METHODS}
-        found = {m: outcomes[cell].values for m, cell in cells.items() if cell in outcomes}
-        if not found:
-            continue
-        name = f"{panel} {estimator} {family}"
-        reached = {m: values.get("arrived") for m, values in found.items()}
-        late, early = reached.get("MGVB"), reached.get("MGVBP")
+    race = {
+        f"{panel} {estimator} {family}": {m: f"{panel} {row_name(m, estimator, family)}" for m in METHODS}
+        for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES)
+    }
+    arrivals = []
+    for row in grid_rows(outcomes, race, "arrived"):
+        late, early = row.ours.get("MGVB"), row.ours.get("MGVBP")
         lead = None if late is None or early is None else late - early
-        arrivals.append(Row(name, reached | {LEAD: lead}, printed.get(name, {}), reason=SAME_STEPS))
-        ends.append(Row(name, {m: values["gap"] for m, values in found.items()}))
+        arrivals.append(Row(row.name, {**row.ours, LEAD: lead}, printed.get(row.name, {}), reason=SAME_STEPS))
     note = SPEED_NOTE
     if "auto full" in outcomes:
         note += f" auto takes {outcomes['auto full'].n_evaluations:,} log-likelihood queries in all"
@@ -218,4 +215,5 @@ def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
     columns = {**dict.fromkeys(METHODS, 0.0), LEAD: 50.0}
     yield Table("labour_speed", title, columns, arrivals, decimals=0, note=note)
     title = "Nats below the exact optimum at the end"
+    ends = grid_rows(outcomes, race, "gap")
     yield Table("labour_gap", title, dict.fromkeys(METHODS, 0.0), ends, decimals=4)
