@@ -13,7 +13,7 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper.common import ARRIVED, COLOURS, METHODS, ROUNDING, Array
 from mgvbp.paper.seeds import NOTE, over_seeds, quantile, tolerances
-from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, grid_rows, reference, rows_of
+from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, across, reference, rows_of
 from mgvbp.paper.target import Path, Target
 from mgvbp.plots import finished, private_figure
 
@@ -182,7 +182,7 @@ def race_table(title: str, cells: Mapping[str, Mapping[str, str]], outcomes: Out
     """When each method arrives; ``cells`` are by row and column."""
     columns = {column: 0.0 for own in cells.values() for column in own}
     title += f" until the bound is within {ARRIVED} nats of the exact optimum"
-    rows = grid_rows(outcomes, cells, "arrival")
+    rows = across(outcomes, cells, "arrival")
     return Table("iterations", title, columns, rows, decimals=0, note=note)
 
 

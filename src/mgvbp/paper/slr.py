@@ -19,17 +19,7 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper import manifold
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
-from mgvbp.paper.spec import (
-    Cells,
-    Experiment,
-    Outcome,
-    Outcomes,
-    Picture,
-    Table,
-    grid_rows,
-    reference,
-    rows_of,
-)
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Table, across, reference, rows_of
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure
 
@@ -144,7 +134,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         f"step {step:g}": {update: f"{update}, step {step:g}" for update in UPDATES} for step in STEP_SIZES
     }
     title = f"Iterations until within {ARRIVED:g} nats of the posterior"
-    rows = grid_rows(outcomes, race, "iterations")
+    rows = across(outcomes, race, "iterations")
     yield Table("slr_speed", title, dict.fromkeys(UPDATES, 0.0), rows, decimals=0, note=SPEED_NOTE)
 
 

@@ -157,7 +157,7 @@ def rows_of(
     ]
 
 
-def grid_rows(outcomes: Outcomes, cells: Mapping[str, Mapping[str, str]], value: str) -> list[Row]:
+def across(outcomes: Outcomes, cells: Mapping[str, Mapping[str, str]], value: str) -> list[Row]:
     """Rows that show one value of several cells; ``cells`` are by row and column. Rows without a cell are left out."""
     rows = [
         Row(row, {c: outcomes[cell].values.get(value) for c, cell in own.items() if cell in outcomes})

@@ -10,7 +10,7 @@ from itertools import product
 from mgvbp.paper.common import ARRIVED, METHODS, ROUNDING
 from mgvbp.paper.labour.runs import BETAS, ESTIMATORS, FAMILIES, PANELS, PERFORMANCE, SIZES, optimum, row_name
 from mgvbp.paper.seeds import NOTE, tolerances
-from mgvbp.paper.spec import Outcomes, Row, Table, grid_rows, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Row, Table, across, reference, rows_of
 
 REASONS = {
     "diagonal": "how far a run got depends on the start and the draws",
@@ -201,7 +201,7 @@ def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
         for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES)
     }
     arrivals = []
-    for row in grid_rows(outcomes, race, "arrived"):
+    for row in across(outcomes, race, "arrived"):
         late, early = row.ours.get("MGVB"), row.ours.get("MGVBP")
         lead = None if late is None or early is None else late - early
         arrivals.append(Row(row.name, {**row.ours, LEAD: lead}, printed.get(row.name, {}), reason=SAME_STEPS))
@@ -215,5 +215,5 @@ def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
     columns = {**dict.fromkeys(METHODS, 0.0), LEAD: 50.0}
     yield Table("labour_speed", title, columns, arrivals, decimals=0, note=note)
     title = "Nats below the exact optimum at the end"
-    ends = grid_rows(outcomes, race, "gap")
+    ends = across(outcomes, race, "gap")
     yield Table("labour_gap", title, dict.fromkeys(METHODS, 0.0), ends, decimals=4)
