@@ -123,8 +123,8 @@ class Watch:
 def run_method(name: str, plan: Plan, seed: int) -> Outcome:
     """A variational method from the common start for the common number of passes."""
     lob, setting = problem(plan, seed), settings(plan)[name]
-    iterations = max(1, int(plan.passes / setting.passes))
-    path = Watch(lob, plan, setting, iterations)
+    iterations, start = max(1, int(plan.passes / setting.passes)), lob.start
+    path = Watch(lob, plan, setting, iterations)  # its clock starts now
     with quietly():
         fitted = mgvbp.fit(
             lob.likelihood(setting.batches),
@@ -133,7 +133,7 @@ def run_method(name: str, plan: Plan, seed: int) -> Outcome:
             family=setting.family,
             estimator=setting.estimator,
             num_draws=setting.num_draws,
-            initial_mean=lob.start,
+            initial_mean=start,
             initial_variance=INITIAL_VARIANCE,
             rng=seed,
             callback=path,
