@@ -110,7 +110,8 @@ def follow(update: str, step_size: float, seed: int, iterations: int = 400) -> O
 
 def exact(seed: int) -> Outcome:
     """The posterior in closed form."""
-    return Line(seed).fitted(Line(seed).posterior)
+    line = Line(seed)
+    return line.fitted(line.posterior)
 
 
 def cells(quick: bool) -> Cells:

@@ -131,8 +131,8 @@ def behind(form: str, method: str, panel: str) -> str:
 def printed_pair() -> dict[str, float]:
     """Two numbers of the paper that tell forms and numbers of rows apart."""
     paper = reference("nondiff")["paper"]
-    ours = paper["non_diff"]["MGVBP"]
-    return {"log-lik − LB*": ours["log-lik"] - ours["LB*"], "first LB": paper["text"]["initial"]["LB"]}
+    end = paper["non_diff"]["MGVBP"]
+    return {"log-lik − LB*": end["log-lik"] - end["LB*"], "first LB": paper["text"]["initial"]["LB"]}
 
 
 def form_table(outcomes: Outcomes) -> Table:
