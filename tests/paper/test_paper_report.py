@@ -72,13 +72,14 @@ def test_a_noisy_bound_is_not_the_judge_where_there_is_another():
 
 
 def test_tolerances_of_a_row_come_first_and_what_is_not_judged_does_not_count():
-    row = Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.0, "beta": 1.2})
-    wider = replace(table(errors={"a": {"beta": 0.3}}), rows=[row])
+    plain = Row("a", {"LB": -5.0, "beta": 1.0}, {"LB": -5.0, "beta": 1.2})
+    row = replace(plain, tolerances={"beta": 0.3})
+    wider = replace(table(), rows=[row])
     assert wider.verdict(row) == "reproduces"
     assert wider.tolerance("beta") == (0.3, 0.3)
     assert not any(map(math.isfinite, replace(wider, rows=[]).tolerance("beta")))
-    unjudged = Table("t", "T", {"beta": float("inf")}, [row])
-    assert unjudged.verdict(row) == ""
+    unjudged = Table("t", "T", {"beta": float("inf")}, [plain])
+    assert unjudged.verdict(plain) == ""
 
 
 def test_numbers_on_the_page():

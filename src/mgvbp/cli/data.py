@@ -82,10 +82,7 @@ def locate(arguments: argparse.Namespace) -> int:
     """Print where a file is, or where the cache is."""
     from mgvbp.datasets import CATALOGUE, cache_directory, find
 
-    if arguments.name is None:
-        print(cache_directory())
-        return 0
-    path = find(arguments.name)
+    path = cache_directory() if arguments.name is None else find(arguments.name)
     if path is not None:
         print(path)
         return 0

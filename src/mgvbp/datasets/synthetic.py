@@ -34,12 +34,7 @@ def simulate_labour() -> Dataset:
     truth = dict(zip(["intercept", *FEATURES["labour"]], coefficients, strict=True))
     n = 753
     X = np.column_stack(
-        [
-            rng.poisson(0.24, n),
-            rng.poisson(1.35, n),
-            rng.standard_normal((n, 4)),
-            rng.random(n) < 0.64,
-        ]
+        [rng.poisson(0.24, n), rng.poisson(1.35, n), rng.standard_normal((n, 4)), rng.random(n) < 0.64]
     )
     y = np.where(rng.logistic(size=n) < _linear(X, truth), 1.0, 0.0)
     frame = _frame([*FEATURES["labour"], "inlf"], [*X.T, y])

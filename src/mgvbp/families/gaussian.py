@@ -143,7 +143,7 @@ class Gaussian:
 
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density at each row of ``theta``, (S, d) -> (S,)."""
-        return self.log_density_at(self._rows(theta))
+        return self.log_density_at(as_rows(theta, self.dim))
 
     def log_density_at(self, theta: Array) -> Array:
         """`log_density` without its checks, for draws that we made ourselves."""
@@ -151,7 +151,7 @@ class Gaussian:
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient ``−P(θ − μ)`` of the log density at each row of ``theta``, (S, d) -> (S, d)."""
-        return self.grad_log_density_at(self._rows(theta))
+        return self.grad_log_density_at(as_rows(theta, self.dim))
 
     def grad_log_density_at(self, theta: Array) -> Array:
         """`grad_log_density` without its checks, for draws that we made ourselves."""
@@ -160,12 +160,6 @@ class Gaussian:
     def log_density_in_frame(self, eps: Array) -> Array:
         """Log density at ``θ = μ + L⁻ᵀ ε`` for each row of ``eps``, (S, d) -> (S,)."""
         return np.asarray(self._log_scale - 0.5 * np.einsum("sd,sd->s", eps, eps))
-
-    def _rows(self, theta: ArrayLike) -> Array:
-        points = as_floats(theta, "theta")
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
-        return points
 
     @cached_property
     def _log_scale(self) -> float:
@@ -191,6 +185,14 @@ def checked_factor(family: Family, kind: str, scale: Array, name: str = "") -> A
         return family.factor(**{kind: scale})
     except NotPositiveDefiniteError:
         raise NotPositiveDefiniteError(f"{name} must be positive definite; got {shown(scale)}") from None
+
+
+def as_rows(theta: ArrayLike, dim: int) -> Array:
+    """Points that a user gave, (S, dim)."""
+    points = as_floats(theta, "theta")
+    if points.ndim != 2 or points.shape[1] != dim:
+        raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {dim})")
+    return points
 
 
 def frozen(array: Array) -> Array:

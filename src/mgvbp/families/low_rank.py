@@ -13,7 +13,7 @@ Woodbury's formula, :math:`\Sigma = D^{-1/2} (I - Q\,\mathrm{diag}(s^2/k^2)\,Q^\
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,17 +81,8 @@ class LowRank(Structured):
         self.dim, self.rank = dim, rank
         return self
 
-    def _outside(self, *_: object) -> NoReturn:
-        raise InvalidInputError(
-            "the low-rank family has no such matrix in the frame: it is fitted by method='auto', with gradients of the "
-            "log-likelihood of all data"
-        )
-
-    moment = cross_moment = retraction = exponential = from_pairs = _outside
-    precision_tangent = covariance_tangent = whiten = _outside
-    whitened_precision = cholesky_reversed = product = _outside
-    quotient = conjugate = conjugate_inverse = _outside
-    shift = from_dense = cholesky = gradient = moved = _outside  # type: ignore[assignment]
+    fitted_by = "it is fitted by method='auto', with gradients of the log-likelihood of all data"
+    shift = from_dense = cholesky = gradient = moved = Structured._outside  # type: ignore[assignment]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -165,11 +156,6 @@ class LowRank(Structured):
         U = L[blocks, 1:]
         diagonal = np.square(L[blocks, 0])[..., None] * np.eye(blocks.shape[-1])
         return np.asarray(diagonal + U @ np.swapaxes(U, -1, -2))
-
-    def covariance(self, L: Array) -> Array:
-        self.dense()
-        rows = self.solve(L, np.eye(self.dim))
-        return rows @ rows.T
 
     def variances(self, L: Array) -> Array:
         root, Q, _, k = self.parts(L)

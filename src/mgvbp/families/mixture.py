@@ -13,7 +13,7 @@ from mgvbp.core.checks import as_floats, as_generator, positive_integer, require
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.full import Full
-from mgvbp.families.gaussian import LOG_2PI, Gaussian, frozen
+from mgvbp.families.gaussian import LOG_2PI, Gaussian, as_rows, frozen
 
 ROUNDING = 1e-12
 """Weights whose sum differs from 1 by less than this have been divided by their sum."""
@@ -131,7 +131,7 @@ class GaussianMixture:
 
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density at each row of ``theta``, (S, d) -> (S,)."""
-        return self.log_density_at(self._rows(theta))
+        return self.log_density_at(as_rows(theta, self.dim))
 
     def log_density_at(self, theta: Array) -> Array:
         """`log_density` without its checks, for draws that we made ourselves."""
@@ -139,7 +139,7 @@ class GaussianMixture:
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient of the log density at each row of ``theta``, (S, d) -> (S, d)."""
-        return self.with_gradient(self._rows(theta))[1]
+        return self.with_gradient(as_rows(theta, self.dim))[1]
 
     def with_gradient(self, theta: Array) -> tuple[Array, Array]:
         """The log density (S,) and its gradient (S, d)."""
@@ -184,12 +184,6 @@ class GaussianMixture:
         ]
         squares = np.stack([np.einsum("sd,sd->s", eps, eps) for eps in frames])
         return (np.log(self.weights) + self._log_scales)[:, None] - 0.5 * squares, frames
-
-    def _rows(self, theta: ArrayLike) -> Array:
-        points = as_floats(theta, "theta")
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise InvalidInputError(f"theta has shape {points.shape}; expected (S, {self.dim})")
-        return points
 
     def __repr__(self) -> str:
         return f"GaussianMixture(components={self.components}, dim={self.dim})"

@@ -57,11 +57,7 @@ def sorted_edges(dim: int, a: ArrayLike, b: ArrayLike) -> Edges:
 
 def band(dim: int, width: int) -> Edges:
     """Entries at most ``width`` apart."""
-    d = positive_integer(dim, "dim")
-    w = min(positive_integer(width, "width", least=0), d - 1)
-    low = np.concatenate([np.arange(d - k) for k in range(1, w + 1)] or [np.empty(0, np.intp)])
-    apart = np.concatenate([np.full(d - k, k) for k in range(1, w + 1)] or [np.empty(0, np.intp)])
-    return sorted_edges(d, low, low + apart)
+    return grouped(np.arange(positive_integer(dim, "dim")), positive_integer(width, "width", least=0))
 
 
 def arrow(sizes: Sequence[int], hubs: int, order: int = 0) -> tuple[int, Edges]:

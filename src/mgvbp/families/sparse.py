@@ -267,7 +267,10 @@ class SparsePrecision(Structured):
         return A[self.order[self._pattern[1]], self.order[self._columns]]
 
     def cholesky(self, F: Array) -> Array:
-        L, positive = self._kernels.cholesky(*self._pattern, F)
+        return self._factored("cholesky", F)
+
+    def _factored(self, kernel: str, A: Array) -> Array:
+        L, positive = getattr(self._kernels, kernel)(*self._pattern, A)
         if not positive:
             raise NotPositiveDefiniteError(NOT_POSITIVE_DEFINITE)
         return np.asarray(L)
@@ -276,10 +279,7 @@ class SparsePrecision(Structured):
         if variance is None or variance.ndim < 2:
             return super().factor(variance=variance, precision=precision)
         # the Gaussian of the family with these covariances on the pattern
-        L, positive = self._kernels.factor_of_covariance(*self._pattern, self.from_dense(variance))
-        if not positive:
-            raise NotPositiveDefiniteError(NOT_POSITIVE_DEFINITE)
-        return np.asarray(L)
+        return self._factored("factor_of_covariance", self.from_dense(variance))
 
     def entries(self, L: Array) -> Array:
         """The precision on the pattern, as a family array."""
@@ -325,11 +325,6 @@ class SparsePrecision(Structured):
         flat = blocks.reshape(-1, blocks.shape[-1])
         found = np.array([P[block][:, block].toarray() for block in flat])
         return found.reshape(*blocks.shape, blocks.shape[-1])
-
-    def covariance(self, L: Array) -> Array:
-        self.dense()
-        rows = self.solve(L, np.eye(self.dim))
-        return rows @ rows.T
 
     # --- coordinates ------------------------------------------------------------------------------
 

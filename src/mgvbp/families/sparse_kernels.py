@@ -222,6 +222,15 @@ def root(C: Array, k: int, least: float) -> bool:
 
 
 @compiled
+def information_root(ptr: Indices, rows: Indices, L: Array, Z: Array, j: int, C: Array) -> int:
+    """Write C with ``C Cᵀ = Σ + e eᵀ / L_jj²``, the Fisher information of column j of L; returns its size."""
+    k = clique(ptr, rows, Z, j, C)
+    C[0, 0] += 1.0 / L[ptr[j]] ** 2
+    root(C, k, 0.0)
+    return k
+
+
+@compiled
 def forward(C: Array, k: int, x: Array) -> None:
     """``C⁻¹ x`` in place."""
     for a in range(k):
@@ -262,9 +271,7 @@ def whitened_gradient(
     T = np.empty((batches, len(L)))
     for j in range(len(ptr) - 1):
         begin = ptr[j]
-        k = clique(ptr, rows, Z, j, C)
-        C[0, 0] += 1.0 / L[begin] ** 2
-        root(C, k, 0.0)
+        k = information_root(ptr, rows, L, Z, j, C)
         for b in range(batches):
             for a in range(k):
                 i, total = rows[begin + a], 0.0
@@ -284,9 +291,7 @@ def natural(ptr: Indices, rows: Indices, L: Array, Z: Array, t: Array) -> Array:
     C, x, out = np.empty((k, k)), np.empty(k), np.empty(len(L))
     for j in range(len(ptr) - 1):
         begin = ptr[j]
-        k = clique(ptr, rows, Z, j, C)
-        C[0, 0] += 1.0 / L[begin] ** 2
-        root(C, k, 0.0)
+        k = information_root(ptr, rows, L, Z, j, C)
         for a in range(k):
             x[a] = t[begin + a]
         backward(C, k, x)
@@ -302,9 +307,7 @@ def whitened(ptr: Indices, rows: Indices, L: Array, Z: Array, x: Array) -> Array
     C, out = np.empty((k, k)), np.empty(len(L))
     for j in range(len(ptr) - 1):
         begin = ptr[j]
-        k = clique(ptr, rows, Z, j, C)
-        C[0, 0] += 1.0 / L[begin] ** 2
-        root(C, k, 0.0)
+        k = information_root(ptr, rows, L, Z, j, C)
         for a in range(k):
             total = 0.0
             for b in range(a, k):

@@ -17,6 +17,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NoReturn
 
+import numpy as np
+
 from mgvbp.core.checks import require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
@@ -29,11 +31,11 @@ LARGEST_DENSE = 20_000
 class Structured(Family):
     """A family whose steps go along its own coordinates; it needs gradients of the log density."""
 
+    fitted_by = "it needs gradients of the log-likelihood, and estimator='gradient'"
+    """What an error says about how the family is fitted."""
+
     def _outside(self, *_: object) -> NoReturn:
-        raise InvalidInputError(
-            f"the {self.name} family has no such matrix in the frame: it needs gradients of the log-likelihood, and "
-            "estimator='gradient'"
-        )
+        raise InvalidInputError(f"the {self.name} family has no such matrix in the frame: {self.fitted_by}")
 
     moment = cross_moment = retraction = exponential = from_pairs = _outside  # type: ignore[assignment]
     precision_tangent = covariance_tangent = whiten = _outside  # type: ignore[assignment]
@@ -55,6 +57,11 @@ class Structured(Family):
     @abstractmethod
     def moved(self, L: Array, t: Array, beta: float) -> Array:
         """The factor after a step ``β`` along the whitened direction ``t``, positive definite by construction."""
+
+    def covariance(self, L: Array) -> Array:
+        self.dense()
+        rows = self.solve(L, np.eye(self.dim))
+        return rows @ rows.T
 
     def dense(self) -> None:
         """Raise unless a (d, d) matrix is small enough to be made."""

@@ -39,8 +39,8 @@ NEEDED = ("emcee", "matplotlib")
 def load(name: str, data: Path | None = None, runs: int | None = None) -> Experiment:
     """The experiment with this name.
 
-    `ON_FILES` is on the files in the directory ``data``, and `REPLICATED` has so many ``runs`` in a row, if they are
-    given.
+    If ``data`` is given, `ON_FILES` runs on the files in this directory. If ``runs`` is given, `REPLICATED` has this
+    many runs in a row.
     """
     module = import_module(f"mgvbp.paper.{name}")
     found: Experiment = module.EXPERIMENT
@@ -78,15 +78,13 @@ def reproduce(
     console, code = Console(), 0
     for name, experiment in {name: load(name, data, runs) for name in names}.items():
         title = EXPERIMENTS[name]
-        missing, outcomes = unavailable(experiment), {}
-        if not missing:
+        try:
+            for needed in experiment.data:
+                datasets.load(needed)
             console.rule(title)
-            try:
-                outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
-            except MissingDependencyError as error:
-                missing = str(error)
-        if missing:
-            console.print(f"\n[bold]{title}[/bold]: left out. {escape(missing)}")
+            outcomes = finished(experiment, directory, quick, seed, jobs, finished_only)
+        except (DataUnavailableError, MissingDependencyError) as error:
+            console.print(f"\n[bold]{title}[/bold]: left out. {escape(str(error))}")
             code = 1
             continue
         if finished_only and not outcomes:
@@ -102,20 +100,13 @@ def reproduce(
     return code
 
 
-def unavailable(experiment: Experiment) -> str:
-    """How to get the first data set that is not here; empty if all are here."""
-    for name in experiment.data:
-        try:
-            datasets.load(name)
-        except (DataUnavailableError, MissingDependencyError) as error:
-            return str(error)
-    return ""
-
-
 def finished(
     experiment: Experiment, directory: Path, quick: bool, seed: int, jobs: int, only: bool = False
 ) -> dict[str, Outcome]:
-    """Run all cells and return their outcomes, or ``only`` those of before; a terminal shows a progress bar."""
+    """Run all cells and return their outcomes; a terminal shows a progress bar.
+
+    With ``only`` nothing is run: the outcomes are those of the cells that have finished before.
+    """
     columns = TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     screen = Console(stderr=True)
     outcomes: dict[str, Outcome] = {}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ Method = mgvbp.MGVBP | mgvbp.MGVB | mgvbp.QBVI
 METHODS: dict[str, type[Method]] = {"MGVBP": mgvbp.MGVBP, "MGVB": mgvbp.MGVB, "QBVI": mgvbp.QBVI}
 COLOURS = {"MGVBP": "C0", "MGVB": "C1", "QBVI": "C2"}
 DASHES = {"MGVBP": "-", "MGVB": "--", "QBVI": ":"}
-"""Dashes that let lines be seen that coincide."""
+"""Each method has dashes of its own, so that lines that coincide can all be seen."""
 PRIOR_VARIANCE = 5.0
 """The paper's prior is N(0, 5 I) in every experiment except the non-differentiable model."""
 ARRIVED = 0.05
@@ -42,12 +41,8 @@ def printed(row: str, **changes: Any) -> dict[str, Any]:
     return {name: numbers[symbol] for name, symbol in SYMBOLS.items()} | changes
 
 
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Hide the library's warnings: the stored outcome shows shortened steps and runs that end early."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
-        yield
+quietly = partial(warnings.catch_warnings, action="ignore", category=mgvbp.MgvbpWarning)
+"""Hides the library's warnings: the stored outcome shows shortened steps and runs that end early."""
 
 
 # --- lower bounds -------------------------------------------------------------------------------------

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper.common import ARRIVED, COLOURS, METHODS, ROUNDING, Array
-from mgvbp.paper.seeds import NOTE, quantile, tolerances
-from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, reference, rows_of
+from mgvbp.paper.seeds import NOTE, over_seeds, quantile, tolerances
+from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, Values, across, reference, rows_of
 from mgvbp.paper.target import Path, Target
 from mgvbp.plots import finished, private_figure
 
@@ -36,6 +36,11 @@ JUDGED = (
     "log-lik, in posterior standard deviations for the rest. MCMC: rounding and three Monte Carlo errors of both "
     "chains, "
     f"where {PAPER_ESS:,.0f} effective draws are assumed for the paper's, which states none. ML: rounding."
+)
+SIGNIFICANT = "significant at 5%"
+SIGNIFICANCE_NOTE = (
+    "The paper's text says that all parameters but HAR's β₃ are significant at 5%, and not by which standard errors. "
+    "These are of the Hessian of the log-likelihood; of HAR, of least squares."
 )
 
 
@@ -99,16 +104,31 @@ class Daily(Target):
         """Whether the bound at ``q`` is near its optimum."""
         return bool(self.optimum - self.exact_bound(q) <= ARRIVED)
 
-    def curves(self, path: Path[mgvbp.Gaussian], trace: mgvbp.Trace) -> dict[str, list[float]]:
-        """The smoothed bound and the columns of the tables at the iterations that a path has seen."""
-        rows = self.report(np.array([q.mean for q in path.seen]))
-        bound = trace.smoothed[np.array(path.iterations, dtype=int) - 1]
-        named = {"LB": bound, "best": np.array([np.nanargmax(trace.smoothed) + 1.0]), **rows}
-        return {"iteration": path.iterations, **{name: values.tolist() for name, values in named.items()}}
+    def over_seeds(
+        self, method: str, settings: dict[str, Any], seed: int, seeds: int, **options: Any
+    ) -> tuple[Outcome, Path[mgvbp.Gaussian]]:
+        """One of the paper's methods over seeds, and the path of the first run.
+
+        The curves are of the first run: what `fitted` has, the smoothed bound, and the columns of the tables.
+        """
+        path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
+        runs = [
+            self.by_method(method, settings, seed + i, callback=None if i else path, **options)
+            for i in range(seeds)
+        ]
+        fitted, smoothed = [self.fitted(q) for q in runs], runs[0].trace.smoothed
+        seen = self.report(np.array([q.mean for q in path.seen]))
+        seen["LB"] = smoothed[np.array(path.iterations, dtype=int) - 1]
+        curves = {"iteration": path.iterations, "best": [float(np.nanargmax(smoothed) + 1)]}
+        curves |= {name: values.tolist() for name, values in seen.items()}
+        shown = {name: option for name, option in options.items() if name != "initial_mean"}
+        record = settings | shown | {"method": method}
+        values = over_seeds([each.values for each in fitted])
+        return Outcome(values, fitted[0].curves | curves, record, sum(q.n_evaluations for q in runs)), path
 
 
 def at_optimum(optimum: Values) -> Values:
-    """The exact optimum as a row shows it: the bound at the point is the bound."""
+    """The exact optimum as a row of a table. It has no noise, so that its bound at the point is LB*."""
     return {**optimum, "LB at point": optimum["LB*"]}
 
 
@@ -147,50 +167,49 @@ def errors_of(
 
 
 def noisy_table(
-    label: str,
-    title: str,
-    columns: Iterable[str],
-    rows: list[Row],
-    outcomes: Outcomes,
-    note: str = "",
-    cells: Mapping[str, str] = MappingProxyType({}),
+    label: str, title: str, columns: Iterable[str], rows: list[Row], outcomes: Outcomes, note: str = ""
 ) -> Table:
-    """A table whose rows have errors of their own: of runs, of a chain, or of the rounding alone.
-
-    A row has the name of its cell, unless ``cells`` has another.
-    """
-    names, single = list(columns), widest(outcomes)
-    return Table(
-        label,
-        title,
-        dict.fromkeys(names, ROUNDING),
-        rows,
-        bound="LB*",
-        judge="LB at point",
-        note=f"{JUDGED} {note}",
-        errors={
-            row.name: errors_of(outcomes[cells.get(row.name, row.name)].values, names, single) for row in rows
-        },
-    )
+    """A table whose rows have tolerances of their own: of runs, of a chain, or of the rounding alone."""
+    allowed, single = dict.fromkeys(columns, ROUNDING), widest(outcomes)
+    rows = [
+        replace(row, tolerances=errors_of(outcomes[row.name].values, list(allowed), single)) for row in rows
+    ]
+    note = f"{JUDGED} {note}"
+    return Table(label, title, allowed, rows, bound="LB*", judge="LB at point", note=note)
 
 
-def race_table(
-    title: str, columns: Sequence[str], cells: Mapping[str, Sequence[str]], outcomes: Outcomes, note: str
-) -> Table:
-    """When each method arrives; ``cells`` are those of a row, in the order of the columns."""
-    rows = []
-    for row, names in cells.items():
-        found = {
-            c: outcomes[n].values.get("arrival") for c, n in zip(columns, names, strict=True) if n in outcomes
-        }
-        rows += [Row(row, found)] if found else []
+def race_table(title: str, cells: Mapping[str, Mapping[str, str]], outcomes: Outcomes, note: str) -> Table:
+    """When each method arrives; ``cells`` are by row and column."""
+    columns = {column: 0.0 for own in cells.values() for column in own}
     title += f" until the bound is within {ARRIVED} nats of the exact optimum"
-    return Table("iterations", title, dict.fromkeys(columns, 0.0), rows, decimals=0, note=note)
+    rows = across(outcomes, cells, "arrival")
+    return Table("iterations", title, columns, rows, decimals=0, note=note)
 
 
 def chains_table(title: str, cells: Sequence[str] | Mapping[str, str], outcomes: Outcomes) -> Table:
     """The diagnostics that say how far each chain is to be trusted."""
     return Table("MCMC", title, {"R-hat": 0.0, "ESS": 0.0}, rows_of(outcomes, cells))
+
+
+def significance_table(
+    models: Mapping[str, str], outcomes: Outcomes, but: Mapping[str, int] | None = None
+) -> Table:
+    """The paper's claim that all parameters but one are significant; ``models`` has the cells of ML by row.
+
+    ``but`` is the number of parameters that the paper says are not.
+    """
+    rows = []
+    for model, cell in models.items():
+        ratios = outcomes[cell].under("z ") if cell in outcomes else {}
+        if ratios:
+            ours = {SIGNIFICANT: float(sum(abs(z) > 1.96 for z in ratios.values())), **ratios}
+            paper = {SIGNIFICANT: float(len(ratios) - (but or {}).get(model, 0))}
+            weak = ", ".join(name for name, z in ratios.items() if abs(z) <= 1.96)
+            rows.append(Row(model, ours, paper, reason=f"not significant with these standard errors: {weak}"))
+    names = list(dict.fromkeys(name for row in rows for name in row.ours if name != SIGNIFICANT))
+    columns = {SIGNIFICANT: 0.0, **dict.fromkeys(names, 0.0)}
+    title = "Estimates over their standard errors, at the maximum of the likelihood"
+    return Table("significance", title, columns, rows, decimals=2, note=SIGNIFICANCE_NOTE)
 
 
 # --- figures ------------------------------------------------------------------------------------------
@@ -210,10 +229,8 @@ def label(run: str, outcome: Outcome) -> str:
     return f"{run.split()[0]}, step {step:g}" if step else run
 
 
-def dynamics(
-    outcomes: Outcomes, models: Iterable[str], har: Mapping[str, str] | None = None
-) -> Figure | None:
-    """Lower bound, MSE and QLIKE over the iterations, with a row for each model; ``har`` labels runs of HAR."""
+def dynamics(outcomes: Outcomes, models: Iterable[str], har: Sequence[str] = ()) -> Figure | None:
+    """Lower bound, MSE and QLIKE over the iterations: a row for the runs of HAR, if any, and one for each model."""
     shown = [model for model in models if f"{model} MGVBP" in outcomes]
     if not shown and not har:
         return None
@@ -222,43 +239,37 @@ def dynamics(
     axes = list(figure.subplots(rows, 1 + len(PANELS), squeeze=False))
     if har:
         line = axes.pop(0)
-        optimum = reference("har")["exact"]["full"]["LB*"]
-        draw_row(line, "HAR", {run: outcomes[run].curves for run in har}, har, optimum)
+        runs = {run: (outcomes[run], run) for run in har}
+        draw_row(line, "HAR", runs, reference("har")["exact"]["full"]["LB*"])
         line[1].legend(*line[0].get_legend_handles_labels(), fontsize=7)  # this panel has room for it
     for model, line in zip(shown, axes, strict=True):
         found = {run: outcomes[f"{model} {run}"] for run in SHOWN if f"{model} {run}" in outcomes}
-        labels = {run: label(run, outcome) for run, outcome in found.items()}
-        curves = {run: outcome.curves for run, outcome in found.items()}
-        draw_row(line, model, curves, labels, reference("volatility")["exact"][model]["LB*"])
+        runs = {run: (outcome, label(run, outcome)) for run, outcome in found.items()}
+        draw_row(line, model, runs, reference("volatility")["exact"][model]["LB*"])
         line[0].legend(fontsize=7, loc="lower right")
     return figure
 
 
 def draw_row(
-    line: Iterable[Axes],
-    name: str,
-    runs: Mapping[str, Mapping[str, list[float]]],
-    labels: Mapping[str, str],
-    optimum: float,
+    line: Sequence[Axes], name: str, runs: Mapping[str, tuple[Outcome, str]], optimum: float
 ) -> None:
-    """Draw one row: the bound with its optimum, and the two losses on the training and the test days."""
-    first, *losses = line
-    for run, curves in runs.items():
-        for panel, column in zip((first, *losses), ("LB", *PANELS), strict=True):
+    """Draw one row: the bound with its optimum, and the two losses on the training and the test days.
+
+    ``runs`` has outcomes and labels. Vertical lines are at t*, the iteration of a result.
+    """
+    columns = {"LB": f"{name}: lower bound", **{column: column for column in PANELS}}
+    for panel, (column, title) in zip(line, columns.items(), strict=True):
+        for run, (outcome, words) in runs.items():
+            curves, width = outcome.curves, WIDTHS.get(run, 1.2)
+            style: dict[str, Any] = {"color": COLOURS[run.split()[0]], "linestyle": STYLES.get(run, "-")}
+            order = 3.0 - width / 10.0
             panel.plot(
-                curves["iteration"],
-                curves[column],
-                label=labels[run],
-                color=COLOURS[run.split()[0]],
-                linestyle=STYLES.get(run, "-"),
-                linewidth=WIDTHS.get(run, 1.2),
-                zorder=3.0 - WIDTHS.get(run, 1.2) / 10.0,
+                curves["iteration"], curves[column], label=words, linewidth=width, zorder=order, **style
             )
-            best = curves["best"][0]  # t*, the iteration of the result
-            panel.axvline(best, color=COLOURS[run.split()[0]], linestyle=STYLES.get(run, "-"), linewidth=0.7)
-    first.axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
-    first.set_ylim(optimum - 6.0, optimum + 0.5)
-    for panel, title in zip((first, *losses), (f"{name}: lower bound", *PANELS), strict=True):
+            panel.axvline(curves["best"][0], linewidth=0.7, **style)
+        if column == "LB":
+            panel.axhline(optimum, color="k", linestyle=":", linewidth=1.0, label="exact optimum")
+            panel.set_ylim(optimum - 6.0, optimum + 0.5)
         panel.set_xlabel("iteration")
         finished(panel, title)
 

@@ -64,7 +64,7 @@ def versions() -> dict[str, str]:
 
 
 def run_cell(cell: str, of: Callable[[int], Outcome], seed: int, path: Path) -> str:
-    """Run a cell with one thread, store its outcome and return its name. An interruption leaves no half of a file."""
+    """Run a cell with one thread, store its outcome and return its name. An interruption leaves no incomplete file."""
     start = time.process_time()  # other programs on the machine do not count
     with threadpool_limits(1):
         outcome = of(seed)

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import mgvbp
 from mgvbp import datasets
 from mgvbp.models import HAR
-from mgvbp.paper import volatility
+from mgvbp.paper import daily, volatility
 from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, linear_lower_bound, printed
-from mgvbp.paper.daily import (
-    EVERY,
-    LIKELIHOODS,
-    Daily,
-    at_optimum,
-    chains_table,
-    dynamics,
-    noisy_table,
-    race_table,
-)
-from mgvbp.paper.seeds import over_seeds
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Table, reference, rows_of
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Table, reference, rows_of
 from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OPTIONS: dict[str, Any] = {"draws": "sobol", "num_draws": 50, "initial_variance": 0.01}
 """Draws of an iteration, as the authors ran it, and the variance of the first Gaussian."""
@@ -68,7 +55,7 @@ FAMILIES = {"": "full", " diagonal": "diagonal"}
 GARCH_ROWS = ("GARCH(1,0,1)", "GJR(1,1,1)")
 """The models of the paper's table regression that stand beside HAR."""
 LOSSES = ("MSE rv", "QLIKE rv", "test MSE rv", "test QLIKE rv")
-COLUMNS = ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma", *LIKELIHOODS, *LOSSES)
+COLUMNS = ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma", *daily.LIKELIHOODS, *LOSSES)
 UNFINISHED = (
     "both stop short of the optimum, and the first step, which has no control variates, decides how far"
 )
@@ -87,7 +74,7 @@ RACE_NOTE = (
 )
 
 
-class Regression(Daily):
+class Regression(daily.Daily):
     """The regression on the training days, and the days to test it on; θ = (β, log σ) has 5 entries."""
 
     optimiser = "least squares"
@@ -121,7 +108,7 @@ class Regression(Daily):
         return np.append(beta, 0.5 * np.log(np.sum((y - X @ beta) ** 2) / (len(y) - 4))), 0
 
     def z_ratios(self, theta: Array) -> dict[str, float]:
-        """Of least squares."""
+        """With the standard errors of least squares."""
         X = self.model.X
         errors = np.exp(theta[4]) * np.sqrt(np.diag(np.linalg.inv(X.T @ X)))
         return {f"beta[{i}]": float(theta[i] / errors[i]) for i in range(4)}
@@ -145,26 +132,17 @@ def run_named(method: str, variant: str, seed: int, seeds: int) -> Outcome:
         options = OPTIONS | {"num_draws": 150, "draws": "mc"}
     else:
         (estimator, family), settings, options = VARIANTS[variant], {**SETTINGS, **OWN[method]}, OPTIONS
-    at, path = target(family), Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
+    at = target(family)
     start = (1.0 if variant == AS_PRINTED else SHRINKAGE) * at.estimate()[0]
     options = {"estimator": estimator, "initial_mean": start, **options}
-    runs = [
-        at.by_method(method, settings, seed + i, callback=None if i else path, **options)
-        for i in range(seeds)
-    ]
-    shown = {name: x for name, x in options.items() if name != "initial_mean"}
-    return Outcome(
-        over_seeds([at.fitted(q).values for q in runs]),
-        at.curves(path, runs[0].trace),
-        settings | shown | {"method": method, "family": family},
-        sum(q.n_evaluations for q in runs),
-    )
+    outcome, _ = at.over_seeds(method, settings, seed, seeds, **options)
+    return replace(outcome, settings=outcome.settings | {"family": family})
 
 
 def run_fair(method: str, family: str, seed: int) -> Outcome:
     """The same step and scale for every method, until it arrives."""
     at = target(family)
-    path = Path[bool](lambda iteration: at.arrived(iteration.gaussian), EVERY)
+    path = Path[bool](lambda iteration: at.arrived(iteration.gaussian), daily.EVERY)
 
     def arrived(iteration: Any) -> bool:
         path(iteration)
@@ -199,7 +177,7 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     rows = volatility.model_rows(GARCH_ROWS, outcomes, printed, GARCH_REASONS)
     title = "Regression task: GARCH(1,1) and GJR(1,1)"
     columns = (*volatility.parameters_of(GARCH_ROWS), "LB*", "log-lik", *LOSSES)
-    yield noisy_table("regression", title, columns, rows, outcomes, volatility.LOSSES_NOTE)
+    yield daily.noisy_table("regression", title, columns, rows, outcomes, volatility.LOSSES_NOTE)
     short = {row.removeprefix("HAR "): v for row, v in printed.items() if row.startswith("HAR")}
     shown = [c for c in COLUMNS if c not in ("sigma", "LB at point", "test log-lik")]
     for label, title, numbers, columns in (
@@ -209,21 +187,21 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         numbers = {AS_PRINTED: numbers["MGVBP"], **numbers}
         names = [*numbers, "auto", "auto diagonal"]
         bounded = [name for name in names if name not in ("MCMC", "ML")]
-        optima = {n: at_optimum(exact["diagonal" if "diagonal" in n else "full"]) for n in bounded}
+        optima = {n: daily.at_optimum(exact["diagonal" if "diagonal" in n else "full"]) for n in bounded}
         reasons = dict.fromkeys(bounded, UNFINISHED) | {AS_PRINTED: OTHERS}
         rows = rows_of(outcomes, names, numbers, optima, reasons)
-        yield noisy_table(label, title, columns, rows, outcomes, NOTE)
-    race = {family: [f"{m}{v} fair" for m in METHODS] for v, family in FAMILIES.items()}
-    yield race_table("HAR: iterations", tuple(METHODS), race, outcomes, RACE_NOTE)
-    yield volatility.significance_table({"HAR": "ML"}, outcomes, {"HAR": 1})
-    yield chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
+        yield daily.noisy_table(label, title, columns, rows, outcomes, NOTE)
+    race = {family: {m: f"{m}{v} fair" for m in METHODS} for v, family in FAMILIES.items()}
+    yield daily.race_table("HAR: iterations", race, outcomes, RACE_NOTE)
+    yield daily.significance_table({"HAR": "ML"}, outcomes, {"HAR": 1})
+    yield daily.chains_table("HAR: MCMC diagnostics", {"HAR MCMC": "MCMC"}, outcomes)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """HAR with both families, and below it the models of the regression table."""
     names = [f"{method}{variant}" for variant in FAMILIES for method in METHODS]
-    runs = {name: name for name in names if name in outcomes}
-    return {"dynamics": dynamics(outcomes, GARCH_ROWS, runs) if runs else None}
+    runs = [name for name in names if name in outcomes]
+    return {"dynamics": daily.dynamics(outcomes, GARCH_ROWS, runs) if runs else None}
 
 
 EXPERIMENT = Experiment("har", cells, tables, figures, data=("sp500", "har"))

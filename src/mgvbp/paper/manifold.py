@@ -60,9 +60,7 @@ def figure() -> Figure:
     a, angle = np.meshgrid(np.linspace(0.0, LARGEST, 25), np.linspace(0.0, np.pi / 2.0, 25))
     p11, p22 = a * np.cos(angle) ** 2, a * np.sin(angle) ** 2
     for panel, title in zip(
-        panels,
-        ("tangent vector", "exponential map, retraction", "transport"),
-        strict=True,
+        panels, ("tangent vector", "exponential map, retraction", "transport"), strict=True
     ):
         for side in (1.0, -1.0):
             panel.plot_surface(p11, p22, side * np.sqrt(p11 * p22), color="0.8", alpha=0.25, linewidth=0)

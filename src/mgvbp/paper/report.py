@@ -115,31 +115,25 @@ def counts(tables: list[Table]) -> list[tuple[str, str, list[int]]]:
     """Title, label and the number of rows in each of `STATES`, for each table with verdicts."""
     found = []
     for table in tables:
-        states = [state(verdict) for row in table.rows if (verdict := table.verdict(row))]
-        if states:
+        if verdicts := table.verdicts():
+            states = [state(verdict) for verdict, rows in verdicts.items() for _ in rows]
             found.append((table.title, table.label, [states.count(s) for s in STATES]))
     return found
 
 
 def apart(tables: list[Table]) -> list[tuple[str, dict[str, list[str]]]]:
     """By the titles of tables, the verdicts other than "reproduces" and "exact", each with its rows."""
-    found = []
-    for table in tables:
-        rows: dict[str, list[str]] = {}
-        for row in table.rows:
-            verdict = table.verdict(row)
-            if verdict and state(verdict) not in (REPRODUCES, EXACT):
-                rows.setdefault(verdict, []).append(row.name)
-        if rows:
-            found.append((table.title, rows))
-    return found
+    agree = (REPRODUCES, EXACT)
+    every = [
+        (t.title, {v: names for v, names in t.verdicts().items() if state(v) not in agree}) for t in tables
+    ]
+    return [(title, verdicts) for title, verdicts in every if verdicts]
 
 
-def sums(part: Mapping[str, Any]) -> list[int]:
-    """The number of rows in each of `STATES` over all tables of a part."""
-    return [sum(column) for column in zip(*(numbers for *_, numbers in part["counts"]), strict=True)] or [
-        0
-    ] * len(STATES)
+def sums(*parts: Mapping[str, Any]) -> list[int]:
+    """The number of rows in each of `STATES` over all tables of these parts."""
+    numbers = [numbers for part in parts for *_, numbers in part["counts"]]
+    return [sum(column) for column in zip([0] * len(STATES), *numbers, strict=True)]
 
 
 def duration(seconds: float) -> str:
@@ -148,7 +142,7 @@ def duration(seconds: float) -> str:
 
 
 def made(parts: Mapping[str, Mapping[str, Any]], mark: str = "") -> str:
-    """Which commands, each between two marks, made which parts, and when; and what the times of the parts are."""
+    """Sentences that say which commands made which parts and when; ``mark`` stands on both sides of a command."""
     by: dict[str, list[str]] = {}
     for name, part in parts.items():
         by.setdefault(part["command"], []).append(name)
@@ -161,22 +155,24 @@ def made(parts: Mapping[str, Mapping[str, Any]], mark: str = "") -> str:
 
 def markdown_summary(parts: Mapping[str, Mapping[str, Any]]) -> str:
     """What each part took, how many rows of each table have which verdict, and the verdicts of those that differ."""
-    lines = [made(parts, "`"), "", "| experiment | cells | time | queries |", "|---|---|---|---|"]
-    for part in parts.values():
-        took = f"{part['runs']} | {duration(part['seconds'])} | {part['queries']:,}"
-        lines.append(f"| {part['title']} | {took} |")
-    total = duration(sum(part["seconds"] for part in parts.values()))
-    lines += [f"| all | | {total} | {sum(part['queries'] for part in parts.values()):,} |", ""]
-    lines += [f"| table | {' | '.join(HEADS)} |", "|---|" + "---|" * len(HEADS)]
-    for part in parts.values():
+
+    def line(*cells: str) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    every = list(parts.values())
+    seconds, queries = (sum(part[what] for part in every) for what in ("seconds", "queries"))
+    lines = [made(parts, "`"), "", line("experiment", "cells", "time", "queries"), "|---" * 4 + "|"]
+    lines += [line(p["title"], p["runs"], duration(p["seconds"]), f"{p['queries']:,}") for p in every]
+    lines += [f"| all | | {duration(seconds)} | {queries:,} |", ""]
+    lines += [line("table", *HEADS), "|---" * (1 + len(HEADS)) + "|"]
+    for part in every:
         for title, label, numbers in part["counts"]:
-            lines.append(f"| {title} ({label}) | {' | '.join(str(n or '') for n in numbers)} |")
-    total_rows = [sum(column) for column in zip(*map(sums, parts.values()), strict=True)]
-    lines.append(f"| **all** | {' | '.join(f'**{n}**' if n else '' for n in total_rows)} |")
-    for part in parts.values():
-        for title, rows in part["apart"]:
+            lines.append(line(f"{title} ({label})", *(str(n or "") for n in numbers)))
+    lines.append(line("**all**", *(f"**{n}**" if n else "" for n in sums(*every))))
+    for part in every:
+        for title, verdicts in part["apart"]:
             lines += ["", f"**{title}**", ""]
-            lines += [f"- {'; '.join(names)}: {verdict}" for verdict, names in rows.items()]
+            lines += [f"- {'; '.join(names)}: {verdict}" for verdict, names in verdicts.items()]
     return "\n".join([*lines, ""])
 
 
@@ -189,22 +185,30 @@ def html_page(parts: Mapping[str, Mapping[str, Any]]) -> str:
         f"Each cell has our number, {paper} and {exact}, where there is one; ± below a column's name is the tolerance, "
         "from the least to the largest of its rows. The verdict stands below the name of a row."
     )
-    rows = []
-    for name, part in parts.items():
-        link = page.Html(f'<a href="#{page.text(name)}">{page.text(part["title"])}</a>')
-        took = [part["runs"], duration(part["seconds"]), f"{part['queries']:,}"]
-        rows.append([link, *_counted(sums(part)), *took])
-    contents = page.table(["", *HEADS, "cells", "time", "queries"], rows, wide=True)
+    rows = [
+        [
+            _link(name, part["title"]),
+            *_counted(sums(part)),
+            part["runs"],
+            duration(part["seconds"]),
+            f"{part['queries']:,}",
+        ]
+        for name, part in parts.items()
+    ]
     return page.html_page(
         "Manifold Gaussian Variational Bayes on the Precision Matrix, reproduced",
         [
             page.paragraph(stack, "note"),
             page.paragraph(page.Html(legend)),
-            contents,
+            page.table(["", *HEADS, "cells", "time", "queries"], rows, wide=True),
             page.paragraph(made(parts), "note"),
             *(page.Html(part["html"]) for part in parts.values()),
         ],
     )
+
+
+def _link(anchor: str, words: str) -> page.Html:
+    return page.Html(f'<a href="#{page.text(anchor)}">{page.text(words)}</a>')
 
 
 def _counted(numbers: Iterable[int]) -> list[page.Html]:
@@ -225,13 +229,11 @@ def _anchor(section: Section, number: int) -> str:
 def _section(section: Section, pictures: Mapping[str, bytes]) -> page.Html:
     anchors = {table.title: _anchor(section, i) for i, table in enumerate(section.tables)}
     rows = [
-        [page.Html(f'<a href="#{anchors[title]}">{page.text(title)}</a>'), *_counted(numbers)]
-        for title, _, numbers in counts(section.tables)
+        [_link(anchors[title], title), *_counted(numbers)] for title, _, numbers in counts(section.tables)
     ]
-    contents = page.table(["rows that", *HEADS], rows, wide=True) if rows else page.Html("")
     return page.section(
         section.title,
-        contents,
+        page.table(["rows that", *HEADS], rows, wide=True) if rows else page.Html(""),
         *(_table(table, anchors[table.title]) for table in section.tables),
         *(_picture(section, name, png) for name, png in pictures.items()),
         _settings(section.records),
@@ -243,7 +245,7 @@ def _picture(section: Section, name: str, png: bytes) -> page.Html:
     """A figure with its caption, which links to the tables with its numbers."""
     caption = CAPTIONS.get(name, Caption("", name))
     links = [
-        f'<a href="#{_anchor(section, i)}">{page.text(table.title)}</a>'
+        _link(_anchor(section, i), table.title)
         for i, table in enumerate(section.tables)
         if table.label in caption.tables
     ]
@@ -302,8 +304,7 @@ def _settings(records: list[dict[str, Any]]) -> page.Html:
         ]
         for r in records
     ]
-    head = ["run", "seed", "queries", "seconds", "settings"]
-    table = page.table(head, rows, words=True, wide=True)
+    table = page.table(["run", "seed", "queries", "seconds", "settings"], rows, words=True, wide=True)
     return page.Html(f"<details><summary>Settings, queries and times</summary>{table}</details>")
 
 
@@ -344,15 +345,11 @@ def rich_table(table: Table) -> RichTable:
 
 def verdict_lines(table: Table) -> Text:
     """The verdicts, each with the names of its rows."""
-    rows: dict[str, list[str]] = {}
-    for row in table.rows:
-        if verdict := table.verdict(row):
-            rows.setdefault(verdict, []).append(row.name)
-    lines = []
-    for verdict, names in rows.items():
-        style = "green" if _colour(state(verdict)) == "good" else "yellow"
-        lines.append(Text.assemble((verdict, style), " – ", ", ".join(names)))
-    return Text("\n").join(lines)
+    styles = {"good": "green", "doubt": "yellow"}
+    return Text("\n").join(
+        Text.assemble((verdict, styles[_colour(state(verdict))]), " – ", ", ".join(names))
+        for verdict, names in table.verdicts().items()
+    )
 
 
 def formatted(value: float | None, decimals: int) -> str:

@@ -16,8 +16,7 @@ from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, r
 
 DAYS = "1,698 days to train and 425 to test make the 2,123; 1,689 is a slip of two digits"
 REASONS = {
-    **{f"S&P 500: {model}": DAYS for model in ("ARCH", "GARCH(1,0,1)", "GJR(1,1,1)", "GJR(1,1,2)")},
-    **{f"S&P 500: {model}": DAYS for model in ("EGARCH(1,0,1)", "EGARCH(1,1,1)")},
+    **{f"S&P 500: {model}": DAYS for model in volatility.MODELS},
     "S&P 500: FIGARCH(0,1,1)": f"{DAYS}; the model is FIGARCH(0,d,1)",
     "S&P 500: FIGARCH(1,1,2)": f"{DAYS}; the model is FIGARCH(1,d,1)",
     "S&P 500: EGARCH(1,1,2)": "the paper has no results for this model, nor have its authors' files",
@@ -36,7 +35,7 @@ RUN: dict[str, tuple[dict[str, Any], int, float, float]] = {
             volatility.INITIAL_VARIANCE,
             PRIOR_VARIANCE,
         )
-        for row, kind in volatility.PRINTED_ROWS.items()
+        for kind, row in volatility.PRINTED_ROWS.items()
     },
     "HAR": (
         {**har.SETTINGS, **har.OWN["MGVBP"]}, har.OPTIONS["num_draws"], har.OPTIONS["initial_variance"], PRIOR_VARIANCE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,9 @@ import mgvbp
 from mgvbp.baselines import Chains
 from mgvbp.paper import manifold
 from mgvbp.paper.common import ARRIVED, PRIOR_VARIANCE, Array, divergence
-from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Picture, Table, across, reference, rows_of
 from mgvbp.paper.target import Path, Target, run_auto, run_mcmc, run_ml
 from mgvbp.plots import private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UPDATES = {"MGVB": 2.0, "MGVB rev.": 1.0}
 """The scale of the gradient of Σ, in units of the Riemannian gradient."""
@@ -113,7 +110,8 @@ def follow(update: str, step_size: float, seed: int, iterations: int = 400) -> O
 
 def exact(seed: int) -> Outcome:
     """The posterior in closed form."""
-    return Line(seed).fitted(Line(seed).posterior)
+    line = Line(seed)
+    return line.fitted(line.posterior)
 
 
 def cells(quick: bool) -> Cells:
@@ -133,16 +131,15 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         note += f" MCMC: R-hat {found['R-hat']:.3f}, effective sample size {found['ESS']:,.0f} or more."
     rows = rows_of(outcomes, names, exact={name: truth for name in names if name != "ML"})
     yield Table("slr", "Where the paths end", COLUMNS, rows, decimals=4, bound="divergence", note=note)
-    arrivals: dict[str, dict[str, float | None]] = {f"step {step:g}": {} for step in STEP_SIZES}
-    for name, (update, step) in PATHS.items():
-        if name in outcomes:
-            arrivals[f"step {step:g}"][update] = outcomes[name].values.get("iterations")
+    race = {
+        f"step {step:g}": {update: f"{update}, step {step:g}" for update in UPDATES} for step in STEP_SIZES
+    }
     title = f"Iterations until within {ARRIVED:g} nats of the posterior"
-    rows = [Row(name, found) for name, found in arrivals.items()]
+    rows = across(outcomes, race, "iterations")
     yield Table("slr_speed", title, dict.fromkeys(UPDATES, 0.0), rows, decimals=0, note=SPEED_NOTE)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """Figures manifold and SLR_low: (μ, Σ) of intercept and slope, and the divergence, at two steps."""
     if not outcomes.keys() >= {"exact", *PATHS}:
         return {}

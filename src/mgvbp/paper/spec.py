@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Mapping[str, float | None]
+Picture: TypeAlias = "Figure | None"
+"""A figure; None if its cells have not run."""
 CONVERGED = 0.02
 """Nats from the exact optimum within which a lower bound counts as at it: twice the default tolerance of `auto`."""
 
@@ -53,6 +55,8 @@ class Row:
     exact: Values = field(default_factory=dict)
     reason: str = ""
     """Why our numbers may differ from the paper's, or why we have none; it is shown if so."""
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    """By column, tolerances of this row, which come before those of the table."""
 
 
 REPRODUCES, BETTER, EXACT, UNCONVERGED, DIFFERS, IMPOSSIBLE = STATES = (
@@ -81,12 +85,10 @@ class Table:
     judge: str = ""
     """The column with our bound at the result without noise, if ``bound`` is noisy."""
     note: str = ""
-    errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By row and column, tolerances of a row's own, which come before those of ``columns``."""
 
     def allowed(self, row: Row, column: str) -> float:
         """The tolerance of a number."""
-        return self.errors.get(row.name, {}).get(column, self.columns[column])
+        return row.tolerances.get(column, self.columns[column])
 
     def tolerance(self, column: str) -> tuple[float, float]:
         """The least and the largest tolerance of the numbers in a column; nan where nothing is judged."""
@@ -117,6 +119,14 @@ class Table:
             return f"{UNCONVERGED} ({f'apart in {where}' if apart else 'and alike'}){why}"
         return f"{DIFFERS} ({where}){why}" if apart else REPRODUCES
 
+    def verdicts(self) -> dict[str, list[str]]:
+        """The names of the rows that have each verdict."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            if verdict := self.verdict(row):
+                found.setdefault(verdict, []).append(row.name)
+        return found
+
 
 def rows_of(
     outcomes: Outcomes,
@@ -125,18 +135,35 @@ def rows_of(
     exact: Mapping[str, Values] = MappingProxyType({}),
     reasons: Mapping[str, str] = MappingProxyType({}),
     prefix: str = "",
+    tolerances: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> list[Row]:
     """A row for each cell that has run.
 
-    ``cells`` are those of the rows by name, or a list if cells and rows have the same names. ``paper``, ``exact`` and
-    ``reasons`` are by row. Of an outcome the values are taken whose names begin with ``prefix``, which is cut off.
+    ``cells`` are those of the rows by name, or a list if cells and rows have the same names. ``paper``, ``exact``,
+    ``reasons`` and ``tolerances`` are by row. A value whose name begins with ``prefix`` is in the row without it too.
     """
     named = cells if isinstance(cells, Mapping) else {cell: cell for cell in cells}
     return [
-        Row(row, outcomes[cell].under(prefix), paper.get(row, {}), exact.get(row, {}), reasons.get(row, ""))
+        Row(
+            row,
+            outcomes[cell].values | outcomes[cell].under(prefix),
+            paper.get(row, {}),
+            exact.get(row, {}),
+            reasons.get(row, ""),
+            tolerances.get(row, {}),
+        )
         for row, cell in named.items()
         if cell in outcomes
     ]
+
+
+def across(outcomes: Outcomes, cells: Mapping[str, Mapping[str, str]], value: str) -> list[Row]:
+    """Rows that show one value of several cells; ``cells`` are by row and column. Rows without a cell are left out."""
+    rows = [
+        Row(row, {c: outcomes[cell].values.get(value) for c, cell in own.items() if cell in outcomes})
+        for row, own in cells.items()
+    ]
+    return [row for row in rows if row.ours]
 
 
 @dataclass(frozen=True)
@@ -148,8 +175,8 @@ class Experiment:
     """Takes whether the run is to be quick, and returns the cells to run: all, or a small part of them."""
     make_tables: Callable[[Outcomes], Iterable[Table]]
     """Takes the outcomes of the cells that have run; rows of other cells are missing from its tables."""
-    make_figures: Callable[[Outcomes], Mapping[str, Figure | None]] = lambda outcomes: {}
-    """Takes the same; None for a figure whose cells have not run."""
+    make_figures: Callable[[Outcomes], Mapping[str, Picture]] = lambda outcomes: {}
+    """Takes the same, and returns figures by name."""
     data: tuple[str, ...] = ()
     """The data sets it needs, by their names in `mgvbp.datasets`."""
 

@@ -105,15 +105,15 @@ class Case:
         return [Start(0.0), *FAR] if method == AS_PRINTED else STARTS
 
 
-def classification(mean: Array) -> dict[str, float]:
-    """Accuracy, macro-averaged precision and recall, and the F1 of these two on the training rows, in per cent."""
-    shares = measures(labour().model.X, labour().model.y, mean)
-    return {name: 100.0 * share for name, share in zip(PERCENTAGES, shares, strict=True)}
-
-
 def pose_labour() -> Posed:
-    """Logistic regression on the Labour data."""
-    return Posed(labour().model, labour().prior, labour().bound, classification)
+    """Logistic regression on the Labour data; the table shows the `measures` on the training rows, in per cent."""
+    at = labour()
+
+    def metrics(mean: Array) -> dict[str, float]:
+        shares = measures(at.model.X, at.model.y, mean)
+        return {name: 100.0 * share for name, share in zip(PERCENTAGES, shares, strict=True)}
+
+    return Posed(at.model, at.prior, at.bound, metrics)
 
 
 @cache
@@ -225,22 +225,16 @@ def case_table(case: Case, outcomes: Outcomes) -> Table:
     columns = dict.fromkeys([*case.columns, *(f"sd {name}" for name in case.columns)], ROUNDING)
     columns |= {"arrived %": 0.0, "queries": 0.0, "runs": 0.0, "kept": 0.0}
     exact, theirs = (reference("starts")[who][case.label] for who in ("exact", "paper"))
-    rows, errors = [], {}
-    for start in STARTS:
-        for method in case.methods:
-            names = [cell_name(case, start, method, block) for block in range(RUNS // BLOCK)]
-            done = [outcomes[name].curves for name in names if name in outcomes]
-            if done:
-                runs = {name: np.concatenate([curves[name] for curves in done]) for name in done[0]}
-                paper = theirs[start.name] if method == "MGVBP" else {}
-                row = Row(
-                    f"{start.name} {method}", statistics(case, runs, exact["LB"]), paper, exact, case.reason
-                )
-                rows.append(row)
-                errors[row.name] = standard_errors(case, row)
-    return Table(
-        case.label, case.title, columns, rows, bound="LB", note=STATISTICS + case.note, errors=errors
-    )
+    rows = []
+    for start, method in product(STARTS, case.methods):
+        names = [cell_name(case, start, method, block) for block in range(RUNS // BLOCK)]
+        if done := [outcomes[name].curves for name in names if name in outcomes]:
+            runs = {name: np.concatenate([curves[name] for curves in done]) for name in done[0]}
+            ours = statistics(case, runs, exact["LB"])
+            paper = theirs[start.name] if method == "MGVBP" else {}
+            allowed = standard_errors(case, ours["kept"], paper) if paper else {}
+            rows.append(Row(f"{start.name} {method}", ours, paper, exact, case.reason, allowed))
+    return Table(case.label, case.title, columns, rows, bound="LB", note=STATISTICS + case.note)
 
 
 def unit(name: str) -> float:
@@ -265,12 +259,12 @@ def statistics(case: Case, runs: Mapping[str, Array], optimum: float) -> dict[st
     return shown | {"queries": float(runs["queries"].mean()), **counts}
 
 
-def standard_errors(case: Case, row: Row) -> dict[str, float]:
-    """How far each number of a row may be from the paper's: rounding and three standard errors of the difference."""
+def standard_errors(case: Case, kept: float, paper: Mapping[str, float]) -> dict[str, float]:
+    """How far numbers of ``kept`` runs may be from the paper's: rounding, three standard errors of the difference."""
     allowed = {}
-    for name in case.columns if row.paper else ():
-        spread = row.paper[f"sd {name}"] or 0.0
-        n = 1.0 / (1.0 / (row.ours["kept"] or 1.0) + 1.0 / THEIRS)
+    n = 1.0 / (1.0 / (kept or 1.0) + 1.0 / THEIRS)
+    for name in case.columns:
+        spread = paper[f"sd {name}"] or 0.0
         allowed[name] = ROUNDING + 3.0 * spread / unit(name) / n**0.5
         allowed[f"sd {name}"] = ROUNDING + 3.0 * spread / (2.0 * n) ** 0.5
     return allowed

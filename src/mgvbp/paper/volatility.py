@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +12,10 @@ from scipy.optimize import minimize
 
 import mgvbp
 from mgvbp import datasets
+from mgvbp.paper import daily
 from mgvbp.paper.common import METHODS, PRIOR_VARIANCE, Array, grid_lower_bound, printed
-from mgvbp.paper.daily import (
-    EVERY,
-    LIKELIHOODS,
-    Daily,
-    at_optimum,
-    chains_table,
-    dynamics,
-    marginals,
-    noisy_table,
-    race_table,
-)
-from mgvbp.paper.seeds import over_seeds
 from mgvbp.paper.spec import Cells, Experiment, Outcome, Outcomes, Row, Table, Values, reference, rows_of
-from mgvbp.paper.target import Path, run_auto, run_mcmc, run_ml
+from mgvbp.paper.target import run_auto, run_mcmc, run_ml
 from mgvbp.volatility import ARCH, EGARCH, FIGARCH, GARCH, GJR, Likelihood, VolatilityModel
 
 if TYPE_CHECKING:
@@ -58,8 +48,8 @@ RUNS = {
 STEPS = {"EGARCH(1,1,1) MGVB": 0.02}
 """Runs with another step: 0.02 meets the paper's numbers here, and the 0.01 of the saved settings does not."""
 AS_PRINTED = "MGVBP, settings as printed"
-PRINTED_ROWS = {"ARCH-GARCH-GJR": "GARCH", "EGARCH": "EGARCH", "FIGARCH": "FIGARCH"}
-"""Rows of the paper's table of hyper-parameters, and our names for the kinds of models."""
+PRINTED_ROWS = {"GARCH": "ARCH-GARCH-GJR", "EGARCH": "EGARCH", "FIGARCH": "FIGARCH"}
+"""The kinds of models, and their rows in the paper's table of hyper-parameters."""
 SEEDS = 5
 """Runs of each row of the models that take a second or two: our number is their mean."""
 NUM_DRAWS = 150
@@ -93,11 +83,6 @@ REASONS = {
     "EGARCH(1,1,1) ML": OTHER_OPTIMISER,
     **{f"FIGARCH({p},d,1) {run}": PRESAMPLE for p in (0, 1) for run in ("MCMC", "ML")},
 }
-SIGNIFICANT = "significant at 5%"
-SIGNIFICANCE_NOTE = (
-    "The paper's text says that all parameters but HAR's β₃ are significant at 5%, and not by which standard errors. "
-    "These are of the Hessian of the log-likelihood; of HAR, of least squares."
-)
 PRINTED_REASON = "the paper's numbers are not of the printed settings"
 SETTINGS_NOTE = (
     "MGVBP, MGVB and QBVI have the authors' actual settings, which are not those that the paper prints: MGVBP's step "
@@ -112,14 +97,14 @@ LOSSES_NOTE = (
     "the paper's numbers are of rv, and so are ours."
 )
 RACE_NOTE = (
-    f"The bound by quadrature, every {EVERY} iterations, from the same start with the same draws. The first "
+    f"The bound by quadrature, every {daily.EVERY} iterations, from the same start with the same draws. The first "
     "three have the step size 0.01 and precision_scale 2: that is the fair comparison. (On EGARCH(1,1,1) MGVB has "
     "0.02, as in the paper: there it is to be compared with the last.) The last is MGVBP with the authors' 0.02, "
     "which the paper's figures show beside the second and third. A dash: not within the authors' number of iterations."
 )
 
 
-class Volatility(Daily):
+class Volatility(daily.Daily):
     """A model with both parts of the sample; its filter starts anew on the test days.
 
     ``parts`` has, by the prefix of the columns ("" for the training days, "test " for the others), the likelihood and
@@ -173,7 +158,7 @@ class Volatility(Daily):
         return np.asarray(found.x), len(starts) + int(found.nfev)
 
     def z_ratios(self, theta: Array) -> dict[str, float]:
-        """The standard errors of the model's parameters are of the Hessian in these, by central differences."""
+        """Standard errors come from the Hessian in the model's parameters, by central differences."""
         parameters = self.model.parameters
         names, d = parameters.names, parameters.dim
         point = {name: float(x[0]) for name, x in parameters.constrain(theta[None]).items()}
@@ -228,10 +213,11 @@ def kind_of(model: str) -> str:
 def run_named(model: str, run: str, seed: int, max_iterations: int | None = None, seeds: int = 1) -> Outcome:
     """One of the paper's methods, from the maximum of the likelihood; with the authors' settings or the printed."""
     at, kind = target(model), kind_of(model)
-    options: dict[str, Any] = {"estimator": "h", "draws": "sobol", "num_draws": NUM_DRAWS}
+    options: dict[str, Any] = {
+        "estimator": "h", "draws": "sobol", "num_draws": NUM_DRAWS, "initial_variance": INITIAL_VARIANCE,
+    }  # fmt: skip
     if run == AS_PRINTED:
-        (row,) = (row for row, name in PRINTED_ROWS.items() if name == kind)
-        method, settings = "MGVBP", printed(row, precision_scale=2.0)
+        method, settings = "MGVBP", printed(PRINTED_ROWS[kind], precision_scale=2.0)
         options["draws"] = "mc"
     else:
         method, step_size = RUNS[run]
@@ -239,20 +225,9 @@ def run_named(model: str, run: str, seed: int, max_iterations: int | None = None
         settings = {**SHARED, **BUDGETS[kind], "step_size": step_size}
     if max_iterations is not None:
         settings["max_iterations"] = max_iterations
-    options["initial_variance"] = INITIAL_VARIANCE
-    path = Path[mgvbp.Gaussian](lambda iteration: iteration.gaussian, EVERY)
     start = at.estimate()[0]
-    runs = [
-        at.by_method(method, settings, seed + i, callback=None if i else path, initial_mean=start, **options)
-        for i in range(seeds)
-    ]
-    fitted = [at.fitted(q) for q in runs]
-    return Outcome(
-        over_seeds([each.values for each in fitted]) | path.arrival(at.arrived),
-        fitted[0].curves | at.curves(path, runs[0].trace),
-        {**settings, "method": method, **options},
-        sum(q.n_evaluations for q in runs),
-    )
+    outcome, path = at.over_seeds(method, settings, seed, seeds, initial_mean=start, **options)
+    return replace(outcome, values=outcome.values | path.arrival(at.arrived))
 
 
 def cells_of(model: str, steps: int = 5000) -> Cells:
@@ -277,16 +252,21 @@ def cells(quick: bool) -> Cells:
 
 
 def model_rows(
-    models: Iterable[str], outcomes: Outcomes, paper: Mapping[str, Values], reasons: Mapping[str, str]
+    models: Iterable[str],
+    outcomes: Outcomes,
+    paper: Mapping[str, Values],
+    reasons: Mapping[str, str],
+    runs: Sequence[str] = (*METHODS, "auto", "MCMC", "ML"),
 ) -> list[Row]:
-    """The rows of models in the paper's order, with ``auto`` before MCMC, beside the exact optimum of the bound."""
+    """The rows of models and runs in the paper's order, beside the exact optimum of the bound."""
+    names = {f"{model} {run}": (model, run) for model in models for run in runs}
+    known = reference("volatility")["exact"]
     exact = {
-        f"{model} {run}": at_optimum(reference("volatility")["exact"][model])
-        for model in models
-        for run in (*METHODS, "auto")
+        name: daily.at_optimum(known[model])
+        for name, (model, run) in names.items()
+        if run not in ("MCMC", "ML")
     }
-    names = [f"{model} {run}" for model in models for run in (*METHODS, "auto", "MCMC", "ML")]
-    return rows_of(outcomes, names, paper, exact, reasons)
+    return rows_of(outcomes, list(names), paper, exact, reasons)
 
 
 def parameters_of(models: Iterable[str]) -> list[str]:
@@ -299,61 +279,34 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     for label, models in TABLES.items():
         rows = model_rows(models, outcomes, reference("volatility")["paper"][label], REASONS)
         title = f"{models[0].partition('(')[0]} to {models[-1]}"
-        columns = (*parameters_of(models), *LIKELIHOODS)
-        yield noisy_table(
+        columns = (*parameters_of(models), *daily.LIKELIHOODS)
+        yield daily.noisy_table(
             label, f"{title}: parameters and likelihoods", columns, rows, outcomes, SETTINGS_NOTE
         )
-        yield noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
+        yield daily.noisy_table(label, f"{title}: losses", LOSSES, rows, outcomes, LOSSES_NOTE)
         yield printed_table(label, models, outcomes)
     runs = ("MGVBP 0.01", "MGVB", "QBVI", "MGVBP")
-    race = {model: [f"{model} {run}" for run in runs] for model in MODELS}
-    yield race_table("Iterations", runs, race, outcomes, RACE_NOTE)
-    yield significance_table({model: f"{model} ML" for model in MODELS}, outcomes)
+    race = {model: {run: f"{model} {run}" for run in runs} for model in MODELS}
+    yield daily.race_table("Iterations", race, outcomes, RACE_NOTE)
+    yield daily.significance_table({model: f"{model} ML" for model in MODELS}, outcomes)
     title = "MCMC diagnostics: the largest R-hat and the least effective sample size of a model's ψ"
-    yield chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)
-
-
-def significance_table(
-    models: Mapping[str, str], outcomes: Outcomes, but: Mapping[str, int] | None = None
-) -> Table:
-    """The paper's claim that all parameters but one are significant; ``models`` has the cells of ML by row.
-
-    ``but`` is the number of parameters that the paper says are not.
-    """
-    rows = []
-    for model, cell in models.items():
-        ratios = outcomes[cell].under("z ") if cell in outcomes else {}
-        if ratios:
-            ours = {SIGNIFICANT: float(sum(abs(z) > 1.96 for z in ratios.values())), **ratios}
-            paper = {SIGNIFICANT: float(len(ratios) - (but or {}).get(model, 0))}
-            weak = ", ".join(name for name, z in ratios.items() if abs(z) <= 1.96)
-            rows.append(Row(model, ours, paper, reason=f"not significant with these standard errors: {weak}"))
-    names = list(dict.fromkeys(name for row in rows for name in row.ours if name != SIGNIFICANT))
-    columns = {SIGNIFICANT: 0.0, **dict.fromkeys(names, 0.0)}
-    title = "Estimates over their standard errors, at the maximum of the likelihood"
-    return Table("significance", title, columns, rows, decimals=2, note=SIGNIFICANCE_NOTE)
+    yield daily.chains_table(title, [f"{model} MCMC" for model in MODELS], outcomes)
 
 
 def printed_table(label: str, models: Iterable[str], outcomes: Outcomes) -> Table:
     """MGVBP with the settings that the paper prints, which are not those of its numbers."""
-    paper, exact = reference("volatility")["paper"][label], reference("volatility")["exact"]
-    cells = {f"{model} {AS_PRINTED}": f"{model} MGVBP" for model in models}
-    rows = rows_of(
-        outcomes,
-        list(cells),
-        {cell: paper[row] for cell, row in cells.items()},
-        {f"{model} {AS_PRINTED}": at_optimum(exact[model]) for model in models},
-        dict.fromkeys(cells, PRINTED_REASON),
-    )
-    columns = (*parameters_of(models), *LIKELIHOODS)
+    known = reference("volatility")["paper"][label]
+    paper = {f"{model} {AS_PRINTED}": known[f"{model} MGVBP"] for model in models}
+    rows = model_rows(models, outcomes, paper, dict.fromkeys(paper, PRINTED_REASON), [AS_PRINTED])
+    columns = (*parameters_of(models), *daily.LIKELIHOODS)
     title = f"{next(iter(models)).partition('(')[0]}: MGVBP with the settings as printed"
-    return noisy_table(f"{label}_printed", title, columns, rows, outcomes, "Plain draws; one seed.")
+    return daily.noisy_table(f"{label}_printed", title, columns, rows, outcomes, "Plain draws; one seed.")
 
 
 def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
     """The dynamics of all models, and the marginals of some."""
-    densities = {n: marginals(outcomes, m, MODELS[m].parameters.names) for n, m in PICTURED.items()}
-    return {"dynamics": dynamics(outcomes, MODELS), **densities}
+    densities = {n: daily.marginals(outcomes, m, MODELS[m].parameters.names) for n, m in PICTURED.items()}
+    return {"dynamics": daily.dynamics(outcomes, MODELS), **densities}
 
 
 EXPERIMENT = Experiment("volatility", cells, tables, figures, data=("sp500",))

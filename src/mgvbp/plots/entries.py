@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 def chosen(posterior: Posterior, names: str | Iterable[str] | None, most: int) -> list[Entry]:
-    """The entries of the parameters, or those with the labels, in ``names``; by default all. ``most`` are allowed."""
+    """The entries that ``names`` selects, by parameter or by label; by default all. At most ``most`` are allowed."""
     if not isinstance(posterior, Posterior):
         raise InvalidTypeError(f"expected a posterior, as mgvbp.fit returns it; got {posterior!r}")
     by_name = _entries(posterior)

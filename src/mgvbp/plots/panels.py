@@ -11,16 +11,7 @@ from scipy.special import ndtr
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.plots.canvas import BAND, GREY, LIGHT, LINE, finished, grid_of_axes, shown
-from mgvbp.plots.entries import (
-    Draws,
-    Entry,
-    Prior,
-    chosen,
-    columns,
-    has_formula,
-    prior_density,
-    prior_draws,
-)
+from mgvbp.plots.entries import Draws, Entry, Prior, chosen, columns, has_formula, prior_density, prior_draws
 from mgvbp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Pictures of the results of volatility models and networks, which know themselves how these are drawn."""
+"""Pictures of volatility models and networks. Their results know how they are drawn; here are the checks."""
 
 from __future__ import annotations
 

@@ -109,45 +109,37 @@ def run_rows(posterior: Posterior) -> list[tuple[str, str]]:
 
 def convergence_words(posterior: Posterior) -> list[Html]:
     """What the certificate says and what it does not say, in plain words, as HTML."""
+    tone = "good" if posterior.converged else "doubt"
+    notes = [paragraph(note, "note") for note in _incidents(posterior)]
     if posterior.mixture is not None:
-        tone = "good" if posterior.converged else "doubt"
-        words = [
-            f"{'Yes' if posterior.converged else 'No'}: {posterior.stop_reason}.",
-            "This is the distance to the posterior itself, measured at draws that no fit has seen. Modes that neither "
-            "a start nor a draw has met stay unseen.",
-        ]
-        return [
-            paragraph(" ".join(words), tone),
-            *(paragraph(note, "note") for note in _incidents(posterior)),
-        ]
+        said = (
+            f"{'Yes' if posterior.converged else 'No'}: {posterior.stop_reason}. This is the distance to the posterior "
+            "itself, measured at draws that no fit has seen. Modes that neither a start nor a draw has met stay unseen."
+        )
+        return [paragraph(said, tone), *notes]
     gap, sd = posterior.gap, posterior.gap_se
     best = f"the best Gaussian with {posterior.family.name} covariance"
-    if gap is not None and np.isfinite(gap):
+    if gap is None:
+        distance = f"{posterior.method} has no certificate of its distance to {best}; method='auto' has one."
+    elif np.isfinite(gap):
         error = "" if sd is None or not np.isfinite(sd) else f", give or take {sd:.2g}"
         distance = f"Its lower bound is expected to lie {gap:.2g} nats below that of {best}{error}."
-    elif gap is not None:
+    else:
         distance = f"How far it is from {best} is not known."
-    else:
-        distance = f"{posterior.method} has no certificate of its distance to {best}; method='auto' has one."
-    if posterior.converged:
+    if not posterior.converged:
         said = (
-            "Yes. "
-            if gap is not None
-            else "As far as its own rule tells: the lower bound no longer improved. "
+            f"No; the run ended early: {posterior.stop_reason}. {distance} Continue with more evaluations, or start "
+            "elsewhere, before you rely on the numbers below."
         )
-        verdict = paragraph(said + distance, "good")
+    elif gap is None:
+        said = f"As far as its own rule tells: the lower bound no longer improved. {distance}"
     else:
-        verdict = paragraph(
-            f"No; the run ended early: {posterior.stop_reason}. {distance} Continue with more "
-            "evaluations, or start elsewhere, before you rely on the numbers below.",
-            "doubt",
-        )
-    limits = paragraph(
+        said = f"Yes. {distance}"
+    limits = (
         "This compares Gaussians with each other. Whether a Gaussian is good enough for this posterior is another "
-        "question, which needs the model: posterior.diagnose(log_density=...) answers it.",
-        "note",
+        "question, which needs the model: posterior.diagnose(log_density=...) answers it."
     )
-    return [verdict, *(paragraph(note, "note") for note in _incidents(posterior)), limits]
+    return [paragraph(said, tone), *notes, paragraph(limits, "note")]
 
 
 def _incidents(posterior: Posterior) -> list[str]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mgvbp.paper.common import ARRIVED, COLOURS, DASHES, ROUNDING
 from mgvbp.paper.istanbul.runs import BETAS, COORDINATES, PANELS, RACES, STRUCTURES, UNCONVERGED
 from mgvbp.paper.seeds import NOTE, tolerances
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VARIANTS = {"as printed": "MGVBP, settings as printed", "as run": "MGVBP, settings as run", "auto": "auto"}
 ON_THE_WAY = "1,200 iterations under this clip end on the way to the optimum, and where depends on the draws"
@@ -49,37 +46,6 @@ RACE_NOTE = (
 )
 
 
-def variational_rows(
-    outcomes: Outcomes,
-    label: str,
-    prefix: str = "",
-    part: str = "",
-    variants: Sequence[str] = tuple(VARIANTS),
-) -> list[Row]:
-    """A row for each structure and each way to fit it; ``part`` selects a row of the covariance matrix."""
-    known = reference("istanbul")
-    rows = []
-    for structure in STRUCTURES:
-        key = f"{structure} {part}".strip()
-        for variant in variants:
-            outcome = outcomes.get(f"{structure} {variant}")
-            if outcome is None or key not in known["paper"][label]:
-                continue
-            bounds = {who: known[who]["istanbul_perf"][structure]["LB*"] for who in ("paper", "exact")}
-            reached = bounds["exact"] - outcome.values["below optimum"]
-            unconverged = structure in UNCONVERGED and variant != "auto"
-            rows.append(
-                Row(
-                    f"{structure}, {VARIANTS[variant]}" + (f": {part}" if part else ""),
-                    outcome.under(prefix) | {"LB*": outcome.values["LB*"], JUDGE: reached},
-                    {**known["paper"][label][key], "LB*": bounds["paper"]},
-                    {**known["exact"][label].get(key, {}), "LB*": bounds["exact"]},
-                    ON_THE_WAY if unconverged else WHY[variant],
-                )
-            )
-    return rows
-
-
 def table(
     outcomes: Outcomes,
     label: str,
@@ -87,24 +53,37 @@ def table(
     columns: Sequence[str],
     prefix: str = "",
     part: str = "",
+    more: Sequence[Row] = (),
     **options: Any,
 ) -> Table:
-    """A table of the structures, with the tolerances of each row; ``options`` are those of `Table`."""
-    variants = ("as run", "auto") if part else tuple(VARIANTS)
-    rows = variational_rows(outcomes, label, prefix, part, variants)
-    errors = {}
-    for structure, how in product(STRUCTURES, variants):
+    """A table with a row for each structure and each way to fit it, followed by ``more`` rows.
+
+    ``part`` selects a row of the covariance matrix; ``options`` are those of `Table`.
+    """
+    paper, exact = (reference("istanbul")[who] for who in ("paper", "exact"))
+    rows = []
+    for structure, how in product(STRUCTURES, ("as run", "auto") if part else VARIANTS):
+        key = f"{structure} {part}".strip()
+        outcome = outcomes.get(f"{structure} {how}")
+        if outcome is None or key not in paper[label]:
+            continue
+        printed, optimum = (by["istanbul_perf"][structure]["LB*"] for by in (paper, exact))
+        ours = {**outcome.values, **outcome.under(prefix), JUDGE: optimum - outcome.values["below optimum"]}
         # auto has no noise, but the run of the paper has: that of MGVBP as run
-        exact = how == "auto"
-        runs = outcomes.get(f"{structure} {'as run' if exact else how}")
-        if runs is not None:
-            name = f"{structure}, {VARIANTS[how]}" + (f": {part}" if part else "")
-            errors[name] = tolerances(
-                runs.values, columns, prefix, of=math.inf if exact else 0.0, rounding=TWO_DECIMALS
+        noisy, of = (f"{structure} as run", math.inf) if how == "auto" else (f"{structure} {how}", 0.0)
+        spread = outcomes[noisy].values if noisy in outcomes else {}
+        rows.append(
+            Row(
+                f"{structure}, {VARIANTS[how]}" + (f": {part}" if part else ""),
+                ours,
+                {**paper[label][key], "LB*": printed},
+                {**exact[label].get(key, {}), "LB*": optimum},
+                ON_THE_WAY if structure in UNCONVERGED and how != "auto" else WHY[how],
+                tolerances(spread, columns, prefix, of=of, rounding=TWO_DECIMALS),
             )
-    rows += options.pop("more", [])
+        )
     allowed = {c: TWO_DECIMALS.get(c, ROUNDING) for c in columns}
-    return Table(label, title, allowed, rows, bound="LB*", judge=JUDGE, errors=errors, **options)
+    return Table(label, title, allowed, [*rows, *more], bound="LB*", judge=JUDGE, **options)
 
 
 def tables(outcomes: Outcomes) -> Iterator[Table]:
@@ -126,16 +105,8 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
         yield table(outcomes, label, title, columns, prefix, more=more, decimals=decimals, note=note)
     for i, part in enumerate(BETAS):
         title, prefix = f"Istanbul: covariances × 10³ with {part}", f"cov {part} "
-        yield table(
-            outcomes,
-            "istanbul_cov",
-            title,
-            COORDINATES[i + 1 :],
-            prefix,
-            part,
-            decimals=4,
-            note=COVARIANCE_NOTE,
-        )
+        options: dict[str, Any] = {"decimals": 4, "note": COVARIANCE_NOTE}
+        yield table(outcomes, "istanbul_cov", title, COORDINATES[i + 1 :], prefix, part, **options)
     if "ML" in outcomes:
         yield ml_table(outcomes)
     yield from spread_tables(outcomes)
@@ -192,12 +163,12 @@ def spread_tables(outcomes: Outcomes) -> Iterator[Table]:
         yield Table("istanbul_spread", title, columns, [row], note=note)
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """The lower bound of each structure, and the race of the methods, over the iterations."""
     return {"lower-bound": bound_figure(outcomes), "race": race_figure(outcomes)}
 
 
-def bound_figure(outcomes: Outcomes) -> Figure | None:
+def bound_figure(outcomes: Outcomes) -> Picture:
     """The paper's figure, and its last nats with the exact optima."""
     colours = {structure: f"C{i}" for i, structure in enumerate(STRUCTURES)}
     runs = {s: outcomes[f"{s} as run"].curves for s in STRUCTURES if f"{s} as run" in outcomes}
@@ -217,7 +188,7 @@ def bound_figure(outcomes: Outcomes) -> Figure | None:
     return figure
 
 
-def race_figure(outcomes: Outcomes) -> Figure | None:
+def race_figure(outcomes: Outcomes) -> Picture:
     """Nats below the optimum over the iterations, for each method."""
     if not any(name in outcomes for name in RACES):
         return None

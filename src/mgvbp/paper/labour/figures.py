@@ -35,7 +35,7 @@ LEARNING = {
 
 
 def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
-    """Those whose runs are there."""
+    """The figures whose runs have finished."""
     return {
         "bound": bound_figure(outcomes),
         "speed": speed_figure(outcomes),

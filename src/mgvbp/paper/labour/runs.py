@@ -70,20 +70,18 @@ FOLLOWED = (("β1", "β0"), ("β7", "β1"), ("β7", "β3"), ("β6", "β5"))
 """The pairs whose covariances are followed over the iterations."""
 
 
-def expectation(model: LogisticRegression, q: mgvbp.Gaussian, order: int = 60) -> float:
-    """E_q of the log-likelihood: one Gauss–Hermite sum for the scalar x_iᵀθ of each row."""
+def exact_lower_bound(
+    model: LogisticRegression, prior: mgvbp.Gaussian, q: mgvbp.Gaussian, order: int = 60
+) -> float:
+    """The lower bound at ``q`` without Monte Carlo error, E_q of the log-likelihood minus KL(q ‖ prior).
+
+    The expectation is one Gauss–Hermite sum for the scalar x_iᵀθ of each row.
+    """
     nodes, weights = hermite(order)
     signed = (2.0 * model.y - 1.0)[:, None] * model.X
     spread = np.sqrt(np.einsum("ni,ij,nj->n", signed, q.covariance, signed))
     values = log_expit(signed @ q.mean + nodes * spread)
-    return float(weights @ values.sum(axis=1))
-
-
-def exact_lower_bound(
-    model: LogisticRegression, prior: mgvbp.Gaussian, q: mgvbp.Gaussian, order: int = 60
-) -> float:
-    """The lower bound at ``q`` without Monte Carlo error: expectation minus KL(q ‖ prior)."""
-    return expectation(model, q, order) - divergence(q, prior)
+    return float(weights @ values.sum(axis=1)) - divergence(q, prior)
 
 
 def measures(X: Array, y: Array, beta: Array) -> list[float]:
@@ -112,17 +110,13 @@ class Labour(Target):
         """The nats by which it is below the optimum of the family."""
         return optimum(str(self.family)) - self.bound(q, order)
 
-    def performance(self, beta: Array) -> dict[str, float]:
-        """The measures of a coefficient vector on the training and the test rows."""
-        data = self.data
-        numbers = measures(data.X_train, data.y_train, beta) + measures(data.X_test, data.y_test, beta)
-        return dict(zip(PERFORMANCE, numbers, strict=True))
-
     def values(self, mean: Array, covariance: Array) -> dict[str, float]:
         """By name: the measures at the mean, the means, and the variances and covariances times 100."""
+        data = self.data
+        numbers = measures(data.X_train, data.y_train, mean) + measures(data.X_test, data.y_test, mean)
         pairs = {f"cov {BETAS[i]} {BETAS[j]}": (i, j) for i in range(8) for j in range(i)}
         return {
-            **self.performance(mean),
+            **dict(zip(PERFORMANCE, numbers, strict=True)),
             **{f"mean {b}": float(mean[i]) for i, b in enumerate(BETAS)},
             **{f"var {b}": float(100.0 * covariance[i, i]) for i, b in enumerate(BETAS)},
             **{name: float(100.0 * covariance[pair]) for name, pair in pairs.items()},

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from mgvbp.paper.common import ARRIVED, METHODS, ROUNDING
 from mgvbp.paper.labour.runs import BETAS, ESTIMATORS, FAMILIES, PANELS, PERFORMANCE, SIZES, optimum, row_name
 from mgvbp.paper.seeds import NOTE, tolerances
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Row, Table, across, reference, rows_of
 
 REASONS = {
     "diagonal": "how far a run got depends on the start and the draws",
@@ -44,12 +45,12 @@ SPEED_NOTE = (
 )
 
 
-def judged(rows: list[Row], outcomes: Outcomes, cells: Mapping[str, str], family: str) -> list[Row]:
+def judged(rows: list[Row], family: str) -> list[Row]:
     """The rows with what says who had converged: the exact bound at our result, the optimum, and the paper's LB*."""
     printed, best = reference("labour")["paper"]["logistic_perf"], optimum(family)
     found = []
     for row in rows:
-        ours = {**row.ours, JUDGE: best - outcomes[cells[row.name]].values["gap"]}
+        ours = {**row.ours, JUDGE: best - (row.ours["gap"] or 0.0)}
         bounds = printed.get(row.name.partition(" β")[0], row.paper)
         paper = {**row.paper, "LB*": bounds.get("LB*")} if row.paper else row.paper
         found.append(replace(row, ours=ours, paper=paper, exact={**row.exact, "LB*": best}))
@@ -74,45 +75,35 @@ def variational_table(
     cells = {row: f"{panel} {row}" for row in names} | {row_name("auto", "", family): f"auto {family}"}
     exact = dict.fromkeys(cells, reference("labour")["exact"][label][family])
     paper, reasons = reference("labour")["paper"][label], dict.fromkeys(cells, REASONS[family])
-    rows = judged(rows_of(outcomes, cells, paper, exact, reasons, prefix), outcomes, cells, family)
     errors = {
         row: tolerances(spread.values, columns, prefix, of=0.0 if panel == "authors" else 1.0)
         for row in names
         if (spread := outcomes.get(f"authors {row}")) is not None
     }
-    return Table(
+    rows = judged(rows_of(outcomes, cells, paper, exact, reasons, prefix, errors), family)
+    return judged_table(
         label if panel == "authors" else f"{label}_{panel}",
         f"{title}, {family} covariance",
-        dict.fromkeys(columns, ROUNDING),
+        columns,
         rows if any(cells[name] in outcomes for name in names) else [],
-        bound="LB*",
-        judge=JUDGE,
-        note=note,
-        errors=errors,
+        note,
     )
+
+
+def judged_table(label: str, title: str, columns: Iterable[str], rows: list[Row], note: str) -> Table:
+    """A table whose rows went through `judged`."""
+    return Table(label, title, dict.fromkeys(columns, ROUNDING), rows, bound="LB*", judge=JUDGE, note=note)
 
 
 def tables(outcomes: Outcomes) -> Iterator[Table]:
     """All tables; those with MCMC and maximum likelihood are left out of a quick run, which has neither."""
+    table = partial(variational_table, outcomes, "logistic_perf")
     titles = {"authors": "the authors' settings", "printed": "the printed settings"}
     for (panel, title), family in product(titles.items(), FAMILIES):
-        yield variational_table(
-            outcomes,
-            "logistic_perf",
-            f"Lower bound, {title}",
-            family,
-            ("LB*", "gap"),
-            panel=panel,
-            note=BOUND_NOTE,
-        )
+        yield table(f"Lower bound, {title}", family, ("LB*", "gap"), panel=panel, note=BOUND_NOTE)
     yield from speed_tables(outcomes)
     if "MCMC" in outcomes and "ML" in outcomes:
-        full, diagonal = (
-            variational_table(
-                outcomes, "logistic_perf", "Performance", family, PERFORMANCE, note=PERFORMANCE_NOTE
-            )
-            for family in FAMILIES
-        )
+        full, diagonal = (table("Performance", f, PERFORMANCE, note=PERFORMANCE_NOTE) for f in FAMILIES)
         yield replace(full, rows=full.rows + rows_of(outcomes, ["MCMC", "ML"]))
         yield diagonal
         yield from moment_tables(outcomes)
@@ -147,35 +138,33 @@ def moment_tables(outcomes: Outcomes) -> Iterator[Table]:
 
 def covariance_tables(outcomes: Outcomes) -> Iterator[Table]:
     """Table logistic_cov in three parts: the lower triangles of the methods, of MCMC and of ML."""
-    columns, chains = BETAS[:-1], outcomes["MCMC"].values
+    columns, chains = BETAS[:-1], outcomes["MCMC"]
     printed, exact = (reference("labour")[who]["logistic_cov"] for who in ("paper", "exact"))
+
+    def of_chains(b: str) -> dict[str, float]:
+        var, ess = chains.under("var "), chains.values["ESS"]
+        own = chains.under(f"cov {b} ").items()
+        return {a: ROUNDING + 3.0 * ((var[a] * var[b] + x**2) / ess) ** 0.5 for a, x in own}
+
     variational = {"MGVBP": "authors MGVBP", "MGVB": "authors MGVB", "auto": "auto full"}
-    said = f"Tolerance: rounding and three Monte Carlo errors of a covariance of {chains['ESS']:,.0f} normal draws."
+    ess = f"{chains.values['ESS']:,.0f}"
+    said = f"Tolerance: rounding and three Monte Carlo errors of a covariance of {ess} normal draws."
     for group, note in (
         (variational, SPREAD_NOTE),
         ({"MCMC": "MCMC"}, said),
         ({"ML": "ML"}, "Tolerance: rounding."),
     ):
-        rows, errors = [], {}
+        rows = []
         for (name, cell), b in product(group.items(), BETAS[1:]):
-            row, prefix = f"{name} {b}", f"cov {b} "
+            if cell not in outcomes:
+                continue
+            row, prefix, reason = f"{name} {b}", f"cov {b} ", REASONS.get(name, REASONS["full"])
+            allowed = of_chains(b) if name == "MCMC" else tolerances(outcomes[cell].values, columns, prefix)
             optima = {row: exact[b]} if group is variational else {}
-            reasons = {row: REASONS.get(name, REASONS["full"])}
-            found = rows_of(outcomes, {row: cell}, printed, optima, reasons, prefix)
-            if group is variational:
-                found = judged(found, outcomes, {row: cell}, "full")
-            rows += found
-            if found and name == "MCMC":
-                errors[row] = {
-                    a: ROUNDING
-                    + 3.0 * ((chains[f"var {a}"] * chains[f"var {b}"] + x**2) / chains["ESS"]) ** 0.5
-                    for a, x in outcomes[cell].under(prefix).items()
-                }
-            elif found and name in METHODS:
-                errors[row] = tolerances(outcomes[cell].values, columns, prefix)
+            rows += rows_of(outcomes, {row: cell}, printed, optima, {row: reason}, prefix, {row: allowed})
         title = f"Covariances × 100 below the diagonal, {', '.join(group)}"
-        allowed = dict.fromkeys(columns, ROUNDING)
-        yield Table("logistic_cov", title, allowed, rows, note=note, errors=errors, bound="LB*", judge=JUDGE)
+        rows = judged(rows, "full") if group is variational else rows
+        yield judged_table("logistic_cov", title, columns, rows, note)
 
 
 def size_tables(outcomes: Outcomes) -> Iterator[Table]:
@@ -184,39 +173,38 @@ def size_tables(outcomes: Outcomes) -> Iterator[Table]:
     if spread is None:
         return
     printed, exact = reference("labour")["paper"]["logistic_S"], reference("labour")["exact"]
-    factors = {f"S = {S}": (PANELS["authors"].num_draws / S) ** 0.5 for S in SIZES}
-    cells = {name: name for name in printed}
-    optima = dict.fromkeys(printed, exact["logistic_mu"]["full"])
-    means = judged(rows_of(outcomes, cells, printed, optima, prefix="mean "), outcomes, cells, "full")
-    rows = [replace(row, ours={**outcomes[row.name].values, **row.ours}) for row in means]
-    columns = {"s/iter": float("inf"), "LB start": float("inf"), **dict.fromkeys(BETAS, ROUNDING)}
-    errors = {name: tolerances(spread.values, BETAS, "mean ", f, of=1.0) for name, f in factors.items()}
-    title = "MGVBP with S draws: means"
-    yield Table("logistic_S", title, columns, rows, note=SIZE_NOTE, errors=errors, bound="LB*", judge=JUDGE)
+
+    def rows(columns: Sequence[str], optimum: str, reason: str = "", prefix: str = "") -> list[Row]:
+        factors = {f"S = {S}": (PANELS["authors"].num_draws / S) ** 0.5 for S in SIZES}
+        errors = {name: tolerances(spread.values, columns, prefix, f, of=1.0) for name, f in factors.items()}
+        optima, reasons = dict.fromkeys(printed, exact[optimum]["full"]), dict.fromkeys(printed, reason)
+        return judged(rows_of(outcomes, list(printed), printed, optima, reasons, prefix, errors), "full")
+
+    means = judged_table(
+        "logistic_S",
+        "MGVBP with S draws: means",
+        BETAS,
+        rows(BETAS, "logistic_mu", prefix="mean "),
+        SIZE_NOTE,
+    )
+    yield replace(means, columns={"s/iter": float("inf"), "LB start": float("inf"), **means.columns})
     names = ("LB*", "gap", *PERFORMANCE)
-    optima, reasons = dict.fromkeys(printed, exact["logistic_perf"]["full"]), dict.fromkeys(printed, FEW)
-    rows = judged(rows_of(outcomes, cells, printed, optima, reasons), outcomes, cells, "full")
-    errors = {name: tolerances(spread.values, names, "", f, of=1.0) for name, f in factors.items()}
     title = "MGVBP with S draws: performance"
-    allowed = dict.fromkeys(names, ROUNDING)
-    yield Table("logistic_S", title, allowed, rows, note=SIZE_NOTE, errors=errors, bound="LB*", judge=JUDGE)
+    yield judged_table("logistic_S", title, names, rows(names, "logistic_perf", FEW), SIZE_NOTE)
 
 
 def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
     """The paper's claim that MGVBP is faster: iterations to the optimum, and how far from it the runs end."""
     printed = reference("labour")["paper"]["labour_speed"]
-    arrivals, ends = [], []
-    for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES):
-        cells = {m: f"{panel} {row_name(m, estimator, family)}" for m in METHODS}
-        found = {m: outcomes[cell].values for m, cell in cells.items() if cell in outcomes}
-        if not found:
-            continue
-        name = f"{panel} {estimator} {family}"
-        reached = {m: values.get("arrived") for m, values in found.items()}
-        late, early = reached.get("MGVB"), reached.get("MGVBP")
+    race = {
+        f"{panel} {estimator} {family}": {m: f"{panel} {row_name(m, estimator, family)}" for m in METHODS}
+        for panel, estimator, family in product(PANELS, ESTIMATORS, FAMILIES)
+    }
+    arrivals = []
+    for row in across(outcomes, race, "arrived"):
+        late, early = row.ours.get("MGVB"), row.ours.get("MGVBP")
         lead = None if late is None or early is None else late - early
-        arrivals.append(Row(name, reached | {LEAD: lead}, printed.get(name, {}), reason=SAME_STEPS))
-        ends.append(Row(name, {m: values["gap"] for m, values in found.items()}))
+        arrivals.append(Row(row.name, {**row.ours, LEAD: lead}, printed.get(row.name, {}), reason=SAME_STEPS))
     note = SPEED_NOTE
     if "auto full" in outcomes:
         note += f" auto takes {outcomes['auto full'].n_evaluations:,} log-likelihood queries in all"
@@ -227,4 +215,5 @@ def speed_tables(outcomes: Outcomes) -> Iterator[Table]:
     columns = {**dict.fromkeys(METHODS, 0.0), LEAD: 50.0}
     yield Table("labour_speed", title, columns, arrivals, decimals=0, note=note)
     title = "Nats below the exact optimum at the end"
+    ends = across(outcomes, race, "gap")
     yield Table("labour_gap", title, dict.fromkeys(METHODS, 0.0), ends, decimals=4)

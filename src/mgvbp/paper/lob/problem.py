@@ -70,13 +70,7 @@ FULL = Plan(
     chain_windows=1000, num_warmup=100, num_draws=100, chains=2, iterations=4000,
 )  # fmt: skip
 QUICK = Plan(
-    windows=2000,
-    passes=600,
-    batches=20,
-    step_size=0.1,
-    bound_draws=100,
-    few_draws=25,
-    checkpoints=5,
+    windows=2000, passes=600, batches=20, step_size=0.1, bound_draws=100, few_draws=25, checkpoints=5
 )
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp.paper.lob.problem import START_PASSES
 from mgvbp.paper.lob.runs import METHODS, TRUTH
-from mgvbp.paper.spec import Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRINTED = {
     "MGVBP gradient": "MGVBP",
@@ -75,7 +71,7 @@ def tables(outcomes: Outcomes, real: bool) -> Iterator[Table]:
         printed = {name: {c: x for c, x in row.items() if c in columns} for name, row in paper}
         beside = {name: printed[row] for name, row in PRINTED.items()} if real else {}
         rows = rows_of(outcomes, (*PRINTED, TRUTH), beside, reasons=dict.fromkeys(beside, REASON))
-        rows = [replace(row, name=shown_name(row)) for row in rows]
+        rows = [replace(r, name=f"{r.name}, not converged") if unsettled(r.ours) else r for r in rows]
         if not real:
             rows += [
                 Row(f"FI-2010: {name}", {}, numbers, reason=NOT_FREE)
@@ -93,11 +89,6 @@ def unsettled(values: Mapping[str, float | None]) -> bool:
     """Whether these are the values of chains that have not converged."""
     largest = values.get("R-hat")
     return largest is not None and not largest <= CONVERGED
-
-
-def shown_name(row: Row) -> str:
-    """The name of a row; chains that have not converged say so beside it."""
-    return f"{row.name}, not converged" if unsettled(row.ours) else row.name
 
 
 def note(outcomes: Outcomes, real: bool) -> str:
@@ -152,12 +143,12 @@ def per_pass(values: Mapping[str, float]) -> float:
     return values["s/iter"] * values["iterations"] / values["passes"]
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """The bound and the measures over the passes, and the reliability of the probabilities."""
     return {"learning": learning_figure(outcomes), "reliability": reliability_figure(outcomes)}
 
 
-def learning_figure(outcomes: Outcomes) -> Figure | None:
+def learning_figure(outcomes: Outcomes) -> Picture:
     """Figure tabl: the lower bound and the measures, of training and test windows, against passes over the data.
 
     Circles are the results. With function values alone the result is the iterate with the best smoothed bound, which
@@ -170,6 +161,7 @@ def learning_figure(outcomes: Outcomes) -> Figure | None:
     figure = private_figure(15, 6.4)
     axes = figure.subplots(2, 1 + len(PANELS))
     bound, names = axes[0, 0], axes[1, 0]
+    titles = {f"{part} {m}": f"{part} {title}" for part in ("train", "test") for m, title in PANELS.items()}
     for name, run in runs.items():
         colour, dashes = STYLES[name]
         style = {"color": colour, "ls": dashes, "marker": ".", "ms": 4, "lw": 1.3}
@@ -177,29 +169,26 @@ def learning_figure(outcomes: Outcomes) -> Figure | None:
         passes, end = run.curves["passes"], run.values["passes"]
         bound.plot(passes, np.maximum(best - np.array(run.curves["bound"]), LEAST), label=name, **style)
         bound.plot(end, max(best - run.values["LB*"], LEAST), **result)
-        for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
-            for axis, measure in zip(line, PANELS, strict=True):
-                axis.plot(passes, run.curves[f"{part} {measure}"], **style)
-                axis.plot(end, run.values[f"{part} {measure}"], **result)
+        for axis, column in zip(axes[:, 1:].flat, titles, strict=True):
+            axis.plot(passes, run.curves[column], **style)
+            axis.plot(end, run.values[column], **result)
     bound.set_yscale("log")
     finished(bound, f"nats below the best bound, {best:,.0f}".replace("-", "−"))
     names.legend(*bound.get_legend_handles_labels(), loc="center", frameon=False)
     names.set_axis_off()
-    for part, line in zip(("train", "test"), axes[:, 1:], strict=True):
-        for axis, (measure, title) in zip(line, PANELS.items(), strict=True):
-            finished(axis, f"{part} {title}")
-            column = f"{part} {measure}"
-            high = max(max(run.curves[column]) for run in runs.values())
-            usual = float(np.median([run.values[column] for run in runs.values()]))
-            margin = max(high - usual, 0.005)
-            axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
+    for axis, (column, title) in zip(axes[:, 1:].flat, titles.items(), strict=True):
+        finished(axis, title)
+        high = max(max(run.curves[column]) for run in runs.values())
+        usual = float(np.median([run.values[column] for run in runs.values()]))
+        margin = max(high - usual, 0.005)
+        axis.set_ylim(usual - 2.0 * margin, high + 0.3 * margin)  # a run that fails may leave the picture
     for axis in (bound, *axes[:, 1:].flat):
         axis.set_xscale("symlog", linthresh=10)
         axis.set(xlim=(-0.5, None), xlabel="passes over the data")
     return figure
 
 
-def reliability_figure(outcomes: Outcomes) -> Figure | None:
+def reliability_figure(outcomes: Outcomes) -> Picture:
     """How often the likeliest class was the true one, against its probability, on the test windows."""
     runs = {name: outcomes[name] for name in STYLES if name in outcomes}
     if not runs:

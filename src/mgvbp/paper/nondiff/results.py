@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mgvbp.paper.nondiff.runs import DATA_SETS, FAMILIES, FORMS, PANELS, TEST, TRAIN
-from mgvbp.paper.spec import Outcome, Outcomes, Row, Table, reference, rows_of
+from mgvbp.paper.spec import Outcome, Outcomes, Picture, Row, Table, reference, rows_of
 from mgvbp.plots import finished, private_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ("LB*", "log-lik", "MSE", "MAD", "test log-lik", "test MSE", "test MAD")
 SPREAD = {
@@ -50,9 +46,15 @@ def tables(outcomes: Outcomes) -> Iterator[Table]:
     yield from (gap_table(outcomes, form) for form in FORMS)
 
 
+def all_sets(outcomes: Outcomes, form: str, run: str) -> list[dict[str, float]]:
+    """The values of a run on each data set of one form."""
+    names = [f"{form} {k} {run}" for k in range(DATA_SETS[form])]
+    return [outcomes[name].values for name in names if name in outcomes]
+
+
 def averaged(outcomes: Outcomes, form: str, run: str) -> dict[str, float]:
     """Means over the data sets of one form; empty if there are none."""
-    found = [outcomes[n].values for k in range(DATA_SETS[form]) if (n := f"{form} {k} {run}") in outcomes]
+    found = all_sets(outcomes, form, run)
     keys = set.intersection(*(set(v) for v in found)) if found else set()
     return {key: float(np.mean([v[key] for v in found])) for key in keys}
 
@@ -68,14 +70,13 @@ def results_table(outcomes: Outcomes, form: str) -> Table:
         if values := averaged(outcomes, form, name):
             exact = {"LB*": values["log evidence"]} if "log evidence" in values else {}
             rows.append(Row(name, values, exact=exact))
-    sets = sum(f"{form} {k} ML" in outcomes for k in range(DATA_SETS[form]))
+    sets = len(all_sets(outcomes, form, "ML"))
     note = (
         f"Means over {sets} simulated data set{'s' * (sets > 1)} of {TRAIN} rows to train and {TEST} to test, with "
         "the clip on the gradient. "
         "Tolerance: two standard deviations of the difference between one data set and this mean."
     )
-    chains = [outcomes[n].values for k in range(DATA_SETS[form]) if (n := f"{form} {k} MCMC") in outcomes]
-    if chains:
+    if chains := all_sets(outcomes, form, "MCMC"):
         rhat, ess = max(v["R-hat"] for v in chains), min(v["ESS"] for v in chains)
         note += (
             f" MCMC: R-hat at most {rhat:.3f}, effective draws at least {ess:,.0f}"
@@ -127,13 +128,16 @@ def behind(form: str, method: str, panel: str) -> str:
     return "on common draws with equal steps MGVB and MGVBP end at the same bound"
 
 
+def printed_pair() -> dict[str, float]:
+    """Two numbers of the paper that tell forms and numbers of rows apart."""
+    paper = reference("nondiff")["paper"]
+    end = paper["non_diff"]["MGVBP"]
+    return {"log-lik − LB*": end["log-lik"] - end["LB*"], "first LB": paper["text"]["initial"]["LB"]}
+
+
 def form_table(outcomes: Outcomes) -> Table:
     """Two numbers of the paper beside those of each form and number of rows."""
-    paper = reference("nondiff")["paper"]
-    printed = {
-        "log-lik − LB*": paper["non_diff"]["MGVBP"]["log-lik"] - paper["non_diff"]["MGVBP"]["LB*"],
-        "first LB": paper["text"]["initial"]["LB"],
-    }
+    printed = printed_pair()
     reasons = {f"{f}, {n} rows": form_reason(f, n) for f in FORMS for n in (TRAIN, 2 * TRAIN)}
     rows = rows_of(outcomes, SIMULATED, dict.fromkeys(SIMULATED, printed), reasons=reasons)
     spread = outcomes.get(f"form norms {TRAIN}", Outcome({})).values
@@ -153,12 +157,12 @@ def form_reason(form: str, rows: int) -> str:
     return "the only one not excluded, but no match: the paper's run would have ended nats short, from a rare start"
 
 
-def figures(outcomes: Outcomes) -> dict[str, Figure | None]:
+def figures(outcomes: Outcomes) -> dict[str, Picture]:
     """Nats behind auto along the runs, and the paper's numbers among those of simulated data sets."""
     return {"bounds": bounds_figure(outcomes), "forms": forms_figure(outcomes)}
 
 
-def bounds_figure(outcomes: Outcomes) -> Figure | None:
+def bounds_figure(outcomes: Outcomes) -> Picture:
     """Nats behind `auto` along the runs, with the same draws for all."""
     if "norms 0 auto" not in outcomes:
         return None
@@ -176,19 +180,17 @@ def bounds_figure(outcomes: Outcomes) -> Figure | None:
     return figure
 
 
-def forms_figure(outcomes: Outcomes) -> Figure | None:
+def forms_figure(outcomes: Outcomes) -> Picture:
     """Two numbers of the paper among those of simulated data sets."""
     shown = {row: outcomes[cell].curves for row, cell in SIMULATED.items() if cell in outcomes}
     if not shown:
         return None
-    paper = reference("nondiff")["paper"]
-    theirs = paper["non_diff"]["MGVBP"]
     figure = private_figure(7, 4.5)
     axis = figure.subplots()
     for row, curves in shown.items():
         axis.scatter(curves["log-lik − LB*"], -np.array(curves["first LB"]), s=8, label=row)
-    point = theirs["log-lik"] - theirs["LB*"], -paper["text"]["initial"]["LB"]
-    axis.scatter(*point, marker="*", s=160, color="k", label="paper")
+    difference, first = printed_pair().values()
+    axis.scatter(difference, -first, marker="*", s=160, color="k", label="paper")
     axis.set(yscale="log", xlabel="log-likelihood at the mean − lower bound", ylabel="− first lower bound")
     finished(axis, "The paper among simulated data sets", frameon=False)
     return figure
