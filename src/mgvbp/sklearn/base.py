@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, RegressorMixin  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 from mgvbp.core import Array, as_floats, positive_integer, positive_number, require_memory, true_or_false
@@ -136,10 +137,10 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         likelihood: ExpectedLikelihood,
         prior: Callable[[float], Gaussian],
         names: Iterable[str],
-        others: Mapping[str, Transform] | None = None,
+        others: Mapping[str, Transform],
     ) -> Posterior:
         """Fit under the ``prior`` of a variance; the coefficients have ``names``, and ``others`` follow them in θ."""
-        parameters = named(names, others or {})
+        parameters = named(names, others)
         options: dict[str, Any] = {
             "family": resolve_family(self.family, parameters.dim, parameters.labels),
             "tol": positive_number(self.tol, "tol"),
@@ -182,6 +183,42 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class BayesianRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+    """A regression of numbers: θ is β, and what all rows share besides it, with independent normal priors."""
+
+    coef_: Array
+    coef_sd_: Array
+    intercept_: float
+    _others: ClassVar[Mapping[str, tuple[Transform, float, float]]] = {}
+    """What follows β in θ: its constraint, and the mean and variance of its prior on the unconstrained scale."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features X (N, n_features) and responses y (N,).
+
+        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
+        """
+        data = self._checked(X, y, sample_weight, y_numeric=True)
+        likelihood = self._likelihood(data._replace(response=data.response.astype(np.float64)))
+        columns, others = data.design.shape[1], self._others.values()
+
+        def prior(v: float) -> Gaussian:
+            means, variances = [mean for _, mean, _ in others], [variance for _, _, variance in others]
+            return Gaussian(np.append(np.zeros(columns), means), np.append(np.full(columns, v), variances))
+
+        transforms = {name: transform for name, (transform, _, _) in self._others.items()}
+        posterior = self._fit_posterior(likelihood, prior, self._columns(), transforms)
+        self._set_coefficients(posterior.mean[:columns])
+        return self
+
+    @abstractmethod
+    def _likelihood(self, data: Data) -> ExpectedLikelihood:
+        """The likelihood of the data; sets what brings predictions back to the unit of y."""
+
+    @abstractmethod
+    def _set_coefficients(self, beta: Array) -> None:
+        """Coefficients in the units of X and y, from the posterior mean ``beta`` (k,) in those of the design."""
 
 
 def dense(features: Any) -> Array:

@@ -133,7 +133,7 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
             contrasts = np.kron(np.eye(design.shape[1]), contrast_precision(number, variance))
             return Gaussian(precision=np.asarray(contrasts, dtype=np.float64))
 
-        posterior = self._fit_posterior(likelihood, prior, names)
+        posterior = self._fit_posterior(likelihood, prior, names, {})
         beta = posterior.mean.reshape(-1, number - 1)
         if number > 2:
             beta = np.column_stack([np.zeros(len(beta)), beta])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma, polygamma
@@ -10,7 +10,7 @@ from scipy.special import betaln, digamma, polygamma
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
 from mgvbp.models import LOG_NOISE_VARIANCE, LOG_TAIL, StudentRegression
-from mgvbp.sklearn.base import Scaling
+from mgvbp.sklearn.base import Data, Scaling
 from mgvbp.sklearn.exact import Expectations
 from mgvbp.sklearn.linear import NOISE_FLOOR, ScaledRegression
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
@@ -73,28 +73,14 @@ class BayesianStudentTRegression(ScaledRegression):
     array([3.])
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to features X (N, n_features) and responses y (N,).
+    _others: ClassVar = {
+        "sigma": (Positive(), 0.0, LOG_NOISE_VARIANCE),
+        "nu": (LowerBound(2.0), *LOG_TAIL),
+    }
 
-        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
-        """
-        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = response.astype(np.float64)
-        self._response = robust_scaling(response, weights, centre=self.fit_intercept)
-        columns = design.shape[1]
-
-        def prior(v: float) -> Gaussian:
-            mean = np.append(np.zeros(columns + 1), LOG_TAIL[0])
-            return Gaussian(mean, np.concatenate([np.full(columns, v), [LOG_NOISE_VARIANCE, LOG_TAIL[1]]]))
-
-        posterior = self._fit_posterior(
-            StudentErrors(StudentRegression(design, self._response(response)), weights),
-            prior,
-            self._columns(),
-            {"sigma": Positive(), "nu": LowerBound(2.0)},
-        )
-        self._set_coefficients(posterior.mean[:-2])
-        return self
+    def _likelihood(self, data: Data) -> StudentErrors:
+        self._response = robust_scaling(data.response, data.weights, centre=self.fit_intercept)
+        return StudentErrors(StudentRegression(data.design, self._response(data.response)), data.weights)
 
     def _noise(self) -> float:
         q, shared = self.posterior_, range(self.posterior_.dim - 2, self.posterior_.dim)
