@@ -162,9 +162,8 @@ class BaseNetwork(ABC):
         """Outputs (S, n, K), a block of rows at a time."""
         for part, group in groupby(self._blocks(draws, PAIRS, X), key=itemgetter(1)):
             refuse_non_finite(X[part])
-            yield np.concatenate(
-                [cut(self._kernels.outputs(*arrays), some, part) for some, _, arrays in group]
-            )
+            results = [cut(self._kernels.outputs(*arrays), some, part) for some, _, arrays in group]
+            yield np.concatenate(results)
 
     def _sums(
         self, kernel: Function, theta: ArrayLike, X: Any, y: ArrayLike, pairs: int
