@@ -95,17 +95,17 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Data:
-        """Features, responses and weights as arrays, and the parameters looked at; sets the scaling of the features.
+        """Features, responses and weights as arrays, once the parameters are known to be sound; sets the scaling.
 
         Rows without weight are left out: they count as if they were not there.
         """
         true_or_false(self.fit_intercept, "fit_intercept")
-        if isinstance(self.prior_variance, str) and self.prior_variance != EVIDENCE:
+        if not isinstance(self.prior_variance, str):
+            positive_number(self.prior_variance, "prior_variance")
+        elif self.prior_variance != EVIDENCE:
             raise InvalidTypeError(
                 f"prior_variance must be a positive number or {EVIDENCE!r}; got {self.prior_variance!r}"
             )
-        if not isinstance(self.prior_variance, str):
-            positive_number(self.prior_variance, "prior_variance")
         features, response = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr", **options)
         weights = self._weights(sample_weight, response)
         some = weights > 0.0
@@ -255,7 +255,7 @@ def checked_weights(sample_weight: Any, n: int) -> Array:
 
 
 def named(coefficients: Iterable[str], others: Mapping[str, Transform]) -> Parameters:
-    """Parameters with the names of the features. Names that cannot be printed, or come twice, are changed a little.
+    """Parameters with the names of the features. A name that cannot be printed, or that is taken, is changed.
 
     Examples
     --------

@@ -45,9 +45,7 @@ class RateRegression(BayesianRegressor):
             if not return_std:
                 return mean
             log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))  # of the rate's variance
-            log_variance = np.logaddexp(
-                log_mean, self._log_extra(X, eta, variance)
-            )  # of a count given its rate
+            log_variance = np.logaddexp(log_mean, self._log_extra(X, eta, variance))  # of counts given rates
             return mean, np.exp(0.5 * np.logaddexp(log_variance, log_spread))
 
     def _log_extra(self, X: Any, eta: Array, variance: Array) -> Array:

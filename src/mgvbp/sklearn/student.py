@@ -9,12 +9,12 @@ from scipy.special import betaln, digamma, polygamma
 
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
-from mgvbp.models import LOG_NOISE_VARIANCE, LOG_TAIL, StudentRegression
+from mgvbp.models import LOG_TAIL, StudentRegression
 from mgvbp.sklearn.base import Data, Scaling
 from mgvbp.sklearn.exact import Expectations
-from mgvbp.sklearn.linear import NOISE_FLOOR, ScaledRegression
+from mgvbp.sklearn.linear import NOISE_FLOOR, BayesianLinearRegression, ScaledRegression
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
-from mgvbp.transforms import LowerBound, Positive
+from mgvbp.transforms import LowerBound
 
 MAD = 1.4826
 """The standard deviation of a normal distribution in median absolute deviations."""
@@ -73,10 +73,7 @@ class BayesianStudentTRegression(ScaledRegression):
     array([3.])
     """
 
-    _others: ClassVar = {
-        "sigma": (Positive(), 0.0, LOG_NOISE_VARIANCE),
-        "nu": (LowerBound(2.0), *LOG_TAIL),
-    }
+    _others: ClassVar = BayesianLinearRegression._others | {"nu": (LowerBound(2.0), *LOG_TAIL)}
 
     def _likelihood(self, data: Data) -> StudentErrors:
         self._response = robust_scaling(data.response, data.weights, centre=self.fit_intercept)
@@ -87,9 +84,8 @@ class BayesianStudentTRegression(ScaledRegression):
         psi, tau = q.mean[-2:]
         (v, c), (_, u) = q.covariance_of(shared)
         # E[σ² ν/(ν − 2)] = E[exp(2ψ)] + 2 E[exp(2ψ − τ)], τ = log(ν − 2)
-        return float(
-            np.exp(2.0 * psi + 2.0 * v) + 2.0 * np.exp(2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u)
-        )
+        log_square, log_rest = 2.0 * psi + 2.0 * v, 2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u
+        return float(np.exp(log_square) + 2.0 * np.exp(log_rest))
 
 
 def robust_scaling(y: Array, weights: Array, *, centre: bool) -> Scaling:
