@@ -42,11 +42,10 @@ def as_rows(X: Any) -> Any:
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """``value`` as a NumPy array: lists, frames, tensors on the CPU."""
+    given = whole(value, name)
     try:
-        return np.asarray(whole(value, name))
+        return np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-        if isinstance(error, InvalidTypeError):
-            raise
         raise InvalidTypeError(
             f"{name} must be an array of numbers; got {reprlib.repr(value)}: {error}"
         ) from error
@@ -90,12 +89,12 @@ def refuse_nan(values: Array, rows: int, what: str) -> None:
 
 def draws_of(posterior: Any, num_draws: int, rng: int | np.random.Generator | None) -> Array:
     """Draws (S, d) of θ from a distribution, chains, a point estimate, or numbers."""
-    found = posterior
-    if not hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
-        if hasattr(posterior, "sample"):
-            found = posterior.sample(num_draws, rng)
-        else:
-            found = getattr(posterior, "flat", getattr(posterior, "theta", posterior))
+    if hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
+        found = posterior
+    elif hasattr(posterior, "sample"):
+        found = posterior.sample(num_draws, rng)
+    else:
+        found = getattr(posterior, "flat", getattr(posterior, "theta", posterior))
     try:
         return np.atleast_2d(as_floats(as_array(found, "posterior"), "posterior"))
     except InvalidTypeError:

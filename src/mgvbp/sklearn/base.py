@@ -116,7 +116,23 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         return Data(self._design(features), response, weights)
 
     def _weights(self, sample_weight: Any, response: Any) -> Array:
-        return checked_weights(sample_weight, len(response))
+        """One weight that is not negative for each row; 1 by default. At least one is positive."""
+        n = len(response)
+        if sample_weight is None:
+            return np.ones(n)
+        weights = as_floats(np.asarray(sample_weight), "sample_weight")
+        if weights.ndim == 0:
+            weights = np.full(n, float(weights))
+        if weights.shape != (n,):
+            raise InvalidInputError(
+                f"sample_weight has shape {weights.shape}; expected ({n},), one weight for each row of X"
+            )
+        if weights.min() < 0.0 or not weights.any():
+            raise InvalidInputError(
+                f"a sample_weight must not be negative, and some must not be zero; the smallest is {weights.min():g}, "
+                f"the largest {weights.max():g}"
+            )
+        return weights
 
     def _design(self, features: Array) -> Array:
         """Scaled features (N, k), after a column of ones if there is an intercept."""
@@ -233,25 +249,6 @@ def dense(features: Any) -> Array:
         "choose fewer columns first, for instance with sklearn.feature_selection",
     )
     return np.asarray(features.toarray())
-
-
-def checked_weights(sample_weight: Any, n: int) -> Array:
-    """One weight that is not negative for each of ``n`` rows; 1 by default. At least one is positive."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = as_floats(np.asarray(sample_weight), "sample_weight")
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise InvalidInputError(
-            f"sample_weight has shape {weights.shape}; expected ({n},), one weight for each row of X"
-        )
-    if weights.min() < 0.0 or not weights.any():
-        raise InvalidInputError(
-            f"a sample_weight must not be negative, and some must not be zero; the smallest is {weights.min():g}, "
-            f"the largest {weights.max():g}"
-        )
-    return weights
 
 
 def named(coefficients: Iterable[str], others: Mapping[str, Transform]) -> Parameters:

@@ -156,6 +156,7 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
                 raise InvalidInputError(
                     f"the class_weight of class {label} must be a finite number that is not negative; got {factor:g}"
                 )
+        weights = weights.copy()  # they may be the user's
         weights[some] = w * each[codes]
         return weights
 

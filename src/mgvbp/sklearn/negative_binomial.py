@@ -79,7 +79,7 @@ class BayesianNegativeBinomialRegressor(RateRegression):
         q = self.posterior_
         rho, spread = q.mean[-1], q.std[-1] ** 2
         joint = self._new_design(X) @ q.covariance[:-1, -1]  # Cov(η, log φ)
-        return rho + 2.0 * (self._offset + eta) + 0.5 * (spread + 4.0 * joint + 4.0 * variance)
+        return np.asarray(rho + 2.0 * (self._offset + eta) + 0.5 * (spread + 4.0 * joint + 4.0 * variance))
 
 
 class DispersedRates(NegativeBinomialRegression):

@@ -242,7 +242,9 @@ def named_models(
         raise InvalidInputError("models is empty: give at least one, or None for the default ones")
     if isinstance(models, Mapping):
         return dict(zip(map(str, models), chosen, strict=True))
-    for names in ([short_name(model) for model in chosen], [repr(model) for model in chosen]):
+    # GARCH(1,1), or GARCH(1,1)-t with Student-t errors
+    short = [f"{type(m).__name__}({','.join(map(str, m.orders))}){m.law.tail}" for m in chosen]
+    for names in (short, [repr(model) for model in chosen]):
         if len(set(names)) == len(names):
             return dict(zip(names, chosen, strict=True))
     repeated = Counter(names).most_common(1)[0][0]
@@ -254,11 +256,6 @@ def checked_model(model: object) -> VolatilityModel:
     if not isinstance(model, VolatilityModel):
         raise InvalidTypeError(f"expected a volatility model, such as GARCH(1, 1); got {model!r}")
     return model
-
-
-def short_name(model: VolatilityModel) -> str:
-    """Such as GARCH(1,1), or GARCH(1,1)-t with Student-t errors."""
-    return f"{type(model).__name__}({','.join(map(str, model.orders))}){model.law.tail}"
 
 
 def checked_proxy(proxy: Any, series: Series, days: int) -> Array:

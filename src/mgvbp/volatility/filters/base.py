@@ -149,5 +149,6 @@ def check_orders(most: int, **orders: int) -> None:
 def in_blocks(rows: Array) -> Array:
     """Rows of draws (R, S) as blocks (B, R, LANES), the last draw repeated where S falls short."""
     blocks = -(-rows.shape[1] // LANES)
-    full = np.pad(rows, ((0, 0), (0, blocks * LANES - rows.shape[1])), mode="edge")
+    missing = np.repeat(rows[:, -1:], blocks * LANES - rows.shape[1], axis=1)
+    full = np.concatenate([rows, missing], axis=1)
     return np.ascontiguousarray(full.reshape(len(rows), blocks, LANES).transpose(1, 0, 2))
