@@ -34,7 +34,7 @@ class Law(ABC):
     tail: ClassVar[str] = ""
     """What the short name of a model ends with."""
     kernel: Callable[..., None]
-    """Writes Σ log h and the sum that `total` needs to an array (2, LANES): see `filters.score.score`."""
+    """It writes Σ log h and the sum that `total` needs to an array (2, LANES): see `filters.score.score`."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

@@ -163,9 +163,7 @@ class Likelihood:
 
     def predict(self, theta: ArrayLike, steps: int, *, rng: int | np.random.Generator = 0) -> Forecast:
         """The days after the series, a path for each row of ``theta`` (S, d): what ``posterior.forecast`` calls."""
-        from mgvbp.volatility.forecast import forecast  # which needs this module
-
-        return forecast(self, as_floats(theta, "theta"), steps, as_generator(rng))
+        return self.model.futures(self, as_floats(theta, "theta"), steps, as_generator(rng))
 
     forecast = predict
 

@@ -14,6 +14,7 @@ from mgvbp.families import Gaussian
 from mgvbp.problem import Key, Parameters, Prior
 from mgvbp.transforms import Real, Transform
 from mgvbp.volatility.filters import Filter, FilterData, arch_startup, paper_startup
+from mgvbp.volatility.forecast import Forecast, forecast
 from mgvbp.volatility.laws import LAWS
 from mgvbp.volatility.likelihood import Likelihood, Mean, Paths
 from mgvbp.volatility.result import VolatilityResult, fit_volatility
@@ -106,6 +107,10 @@ class VolatilityModel(ABC):
     def likelihood(self, returns: Any) -> Likelihood:
         """The log-likelihood of ``returns`` as a function of draws of ψ, ready for `mgvbp.fit`."""
         return Likelihood(self, self.series(returns))
+
+    def futures(self, likelihood: Likelihood, theta: Array, days: int, rng: np.random.Generator) -> Forecast:
+        """The days after the series of ``likelihood``, one path for each draw ``theta`` (S, d) of ψ."""
+        return forecast(likelihood, theta, days, rng)
 
     def series(self, returns: Any) -> Series:
         """``returns``, checked."""

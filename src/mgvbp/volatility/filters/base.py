@@ -34,7 +34,7 @@ class Filter(ABC):
 
     @abstractmethod
     def _rows(self, sample: FilterData, coefficients: Array) -> Array:
-        """What the kernel wants to know of each draw, (R, S), from the coefficients (k, S)."""
+        """The numbers that the kernel needs of each draw, (R, S), from the coefficients (k, S)."""
 
     @abstractmethod
     def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
