@@ -134,8 +134,10 @@ class LaggedFilter(Filter):
     def _by_lag(self, coefficients: Array) -> Array:
         """α, γ and β at lags one and two, (3, 2, S); zero where the model has none."""
         lags = np.zeros((3, MOST_LAGS, coefficients.shape[1]))
-        for kind, part in zip(lags, np.split(coefficients[1:], np.cumsum(self.orders)[:2]), strict=True):
-            kind[: len(part)] = part
+        row = 1
+        for kind, order in zip(lags, self.orders, strict=True):
+            kind[:order] = coefficients[row : row + order]
+            row += order
         return lags
 
 

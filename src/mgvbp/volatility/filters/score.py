@@ -39,13 +39,13 @@ LOG_2 = math.log(2.0)
 
 
 @compiled
-def power_of_two(bits: int) -> float:
+def power_of_two(bits: np.int64) -> float:
     """The exponent of a positive float. AVX2 cannot convert 64-bit integers to floats, hence the trick with bits."""
     return (float_of(((bits >> 52) & 2047) | INTEGER_BITS) - INTEGERS) - 1023.0
 
 
 @compiled
-def fraction(bits: int) -> float:
+def fraction(bits: np.int64) -> float:
     """A positive float over its power of two, in [1, 2)."""
     return float_of((bits & FRACTION) | ONE)
 
