@@ -80,6 +80,12 @@ def test_class_weights_are_weights(y):
     np.testing.assert_allclose(balanced.coef_, same.coef_, rtol=1e-9, atol=1e-12)
 
 
+def test_class_weights_leave_the_weights_of_the_user_alone():
+    weights = np.ones(N)
+    BayesianLogisticRegression(class_weight="balanced").fit(Z, BITS, sample_weight=weights)
+    assert (weights == 1.0).all()
+
+
 def test_balanced_classes_as_logistic_regression_has_them():
     """Nine of ten rows are of one class: with balanced classes the probabilities are near those of scikit-learn."""
     rng = np.random.default_rng(5)

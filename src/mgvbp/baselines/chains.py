@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp.core import Array
+from mgvbp.posterior import data_tree
 from mgvbp.problem import NamedParameters
 from mgvbp.sampling import ess, rhat
 
@@ -91,12 +92,5 @@ class Chains:
         Group ``posterior`` has the named parameters on their constrained scale and ``unconstrained_posterior`` has
         θ; without names ``posterior`` has θ.
         """
-        from arviz_base import from_dict
-
-        if self.parameters is None:
-            return from_dict({"posterior": {"theta": self.draws}})
-        grid = self.draws.shape[:2]
-        named = {
-            name: v.reshape(grid + v.shape[1:]) for name, v in self.parameters.constrain(self.flat).items()
-        }
-        return from_dict({"posterior": named, "unconstrained_posterior": {"theta": self.draws}})
+        names, chains = self.parameters, len(self.draws)
+        return data_tree(self.flat, parameters=names, labels=None, stats={}, pointwise=None, chains=chains)

@@ -76,19 +76,16 @@ def nuts(
     number = positive_integer(chains, "chains")
     warmup, length = positive_integer(num_warmup, "num_warmup"), positive_integer(num_draws, "num_draws")
     problem = target(log_likelihood, prior, dim, initial)
-    count = number * (warmup + length)
-    require_memory(
-        count * problem.dim, f"{count:,} draws of {problem.dim:,} parameters", "ask for fewer draws"
-    )
+    count, d = number * (warmup + length), problem.dim
+    require_memory(count * d, f"{count:,} draws of {d:,} parameters", "ask for fewer draws")
     log_density = traced_density(problem)
     generator = np.random.default_rng((*as_key(rng), STREAM))
     starts = start((number, problem.dim), prior, initial, 1.0, generator)
 
     def chain(key: Any, theta: Any) -> Any:
         for_warmup, for_draws = jax.random.split(key)
-        (state, tuned), warm = blackjax.window_adaptation(blackjax.nuts, log_density).run(
-            for_warmup, theta, warmup
-        )
+        adaptation = blackjax.window_adaptation(blackjax.nuts, log_density)
+        (state, tuned), warm = adaptation.run(for_warmup, theta, warmup)
         step = blackjax.nuts(log_density, **tuned).step
 
         def draw(state: Any, key: Any) -> tuple[Any, tuple[Any, Any, Any]]:
@@ -148,6 +145,6 @@ def traced_prior(prior: Gaussian | None) -> Callable[[Any], Any]:
 
 
 def warn_if_unreliable(chains: Chains) -> None:
-    """Warn of divergent transitions and of chains that disagree; one chain has nobody to disagree with."""
+    """Warn of divergent transitions, and of several chains that disagree."""
     worst = float(chains.rhat.max()) if len(chains.draws) > 1 else 1.0
     warn_of_chains(len(chains.flat), chains.divergences, worst, REMEDY)

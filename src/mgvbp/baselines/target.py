@@ -16,7 +16,7 @@ from mgvbp.problem import LogLikelihood, Prior, Problem, agreed_parameters
 def target(
     log_likelihood: LogLikelihood, prior: Prior | None, dim: int | None, initial: ArrayLike | None
 ) -> Problem:
-    """The posterior in question; where nothing else shows its dimension d, ``initial`` (..., d) does."""
+    """The posterior as a problem. Its dimension d is that of ``initial`` (..., d) where nothing else shows it."""
     known = isinstance(prior, Gaussian) or agreed_parameters(log_likelihood, prior) is not None
     if dim is not None:
         dim = positive_integer(dim, "dim")
@@ -35,7 +35,7 @@ def start(
     spread: float,
     generator: np.random.Generator,
 ) -> Array:
-    """Where to begin: ``initial``, one for all or each, or else draws around the prior's mean, or 0."""
+    """Where to begin: at ``initial``, one point for all or one for each; else at draws around the prior's mean or 0."""
     if initial is None:
         centre = prior.mean if isinstance(prior, Gaussian) else 0.0
         return np.asarray(centre + spread * generator.standard_normal(shape))

@@ -113,10 +113,8 @@ class RegressionModel(ABC):
     def _log_mean_density(self, theta: ArrayLike, X: Array, y: Array) -> Array:
         draws = self._checked_draws(theta)
         step = max(1, BLOCK // len(draws))
-        values = [
-            logsumexp(self._log_density(draws, X[i : i + step], y[i : i + step]), axis=0)
-            for i in range(0, len(y), step)
-        ]
+        parts = [slice(i, i + step) for i in range(0, len(y), step)]
+        values = [logsumexp(self._log_density(draws, X[rows], y[rows]), axis=0) for rows in parts]
         return np.asarray(np.concatenate(values) - np.log(len(draws)))
 
     def _log_likelihood(self, theta: Array) -> Array:
@@ -174,6 +172,35 @@ class RegressionModel(ABC):
         return f"{type(self).__name__}({len(self.y)} rows, {len(self.names)} columns)"
 
 
+class SmoothRegression(RegressionModel):
+    """A regression with a gradient.
+
+    ``mgvbp.fit(model, prior, grad=model.gradient)`` uses it. By itself `mgvbp.fit` does so with more than 20
+    parameters.
+    """
+
+    def gradient(self, theta: ArrayLike) -> Array:
+        """The gradient of the log-likelihood at each row of ``theta``, (S, d) -> (S, d).
+
+        Examples
+        --------
+        >>> import mgvbp
+        >>> model = mgvbp.models.LogisticRegression([[1.0], [1.0], [1.0]], [0, 1, 1])
+        >>> model.gradient([[0.0]])
+        array([[0.5]])
+        """
+        draws = self._checked_draws(theta)
+        total = np.zeros_like(draws)
+        with np.errstate(over="ignore", invalid="ignore"):  # where the likelihood is zero there is no slope
+            for some, rows in blocks(len(draws), len(self.y)):
+                total[some] += self._slopes(draws[some], self._design[rows], self.y[rows])
+        return total
+
+    @abstractmethod
+    def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
+        """The gradient of the log-likelihood of some rows, (S, d), (n, k) and (n,) -> (S, d)."""
+
+
 def blocks(draws: int, rows: int, numbers: int = 1) -> Iterator[tuple[slice, slice]]:
     """Slices of draws and rows that cover all pairs, of about `BLOCK` numbers at ``numbers`` a pair."""
     height = max(1, BLOCK // (min(draws, DRAWS) * numbers))
@@ -218,6 +245,8 @@ def checked_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     return tuple(as_name(label, "a name") for label in labels)
 
 
-def first_bad(bad: NDArray[np.bool_]) -> int:
-    """The index of the first true entry, for error messages."""
-    return int(np.argmax(bad))
+def refuse(bad: NDArray[np.bool_], y: Array, expected: str) -> None:
+    """Raise if some entries of ``y`` are bad; the message shows the first of them."""
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidInputError(f"y must {expected}; got {y[i]:g} in row {i}")

@@ -13,9 +13,8 @@ from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian, frozen
-from mgvbp.models.base import blocks, checked_response, first_bad
+from mgvbp.models.base import SmoothRegression, blocks, checked_response, refuse
 from mgvbp.models.default_prior import standardised_prior
-from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real
 
@@ -67,10 +66,7 @@ class CountRegression(SmoothRegression):
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         counts = checked_response(y, n)
-        bad = (counts < 0.0) | (counts != np.floor(counts))
-        if bad.any():
-            i = first_bad(bad)
-            raise InvalidInputError(f"y must hold counts 0, 1, 2, ...; got {counts[i]:g} in row {i}")
+        refuse((counts < 0.0) | (counts != np.floor(counts)), counts, "hold counts 0, 1, 2, ...")
         return counts
 
     def _predictive(self, theta: Array, X: Array) -> Array:

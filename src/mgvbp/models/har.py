@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from mgvbp.core.checks import as_floats
@@ -73,7 +74,5 @@ def lagged_means(volatility: ArrayLike) -> Array:
         raise InvalidInputError(
             f"volatility has shape {series.shape}; expected a series of more than {LAGS[-1]} days"
         )
-    means = [
-        np.lib.stride_tricks.sliding_window_view(series, lag)[LAGS[-1] - lag :].mean(axis=1) for lag in LAGS
-    ]
+    means = [sliding_window_view(series, lag)[LAGS[-1] - lag :].mean(axis=1) for lag in LAGS]
     return np.column_stack([np.ones(len(means[0])), *means])

@@ -10,8 +10,8 @@ from scipy.special import betaln, digamma
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import LOG_2PI, Gaussian
+from mgvbp.models.base import SmoothRegression
 from mgvbp.models.default_prior import moments, standardisation, standardised_prior
-from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import LowerBound, Positive, Real
 

@@ -11,9 +11,8 @@ from scipy.special import expit, log_expit
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian, frozen
-from mgvbp.models.base import blocks, checked_response, first_bad
+from mgvbp.models.base import SmoothRegression, blocks, checked_response, refuse
 from mgvbp.models.default_prior import standardised_prior
-from mgvbp.models.smooth import SmoothRegression
 
 
 class LogisticRegression(SmoothRegression):
@@ -39,10 +38,7 @@ class LogisticRegression(SmoothRegression):
 
     def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
         labels = checked_response(y, n)
-        bad = (labels != 0.0) & (labels != 1.0)
-        if bad.any():
-            i = first_bad(bad)
-            raise InvalidInputError(f"y must be 0 or 1; got {labels[i]:g} in row {i}")
+        refuse((labels != 0.0) & (labels != 1.0), labels, "be 0 or 1")
         if not new and labels.min() == labels.max():
             raise InvalidInputError(f"y has one class only: all {n} labels are {labels[0]:g}; expected both")
         return labels

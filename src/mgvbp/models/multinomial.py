@@ -11,10 +11,9 @@ from scipy.special import log_softmax, softmax
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.models.base import blocks, checked_response, first_bad
+from mgvbp.models.base import SmoothRegression, blocks, checked_response, refuse
 from mgvbp.models.default_prior import VARIANCE, standardisation
 from mgvbp.models.logistic import sum_log
-from mgvbp.models.smooth import SmoothRegression
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.predictive import one_of_classes
 from mgvbp.transforms import Real
@@ -69,15 +68,14 @@ class MultinomialRegression(SmoothRegression):
         labels = checked_response(y, n)
         bad = (labels < 0.0) | (labels != np.floor(labels))
         if new:
-            bad |= labels >= self.num_classes
-        if bad.any():
-            i = first_bad(bad)
-            last = f"{self.num_classes - 1}" if new else "K − 1"
-            raise InvalidInputError(f"y must hold labels 0, 1, ..., {last}; got {labels[i]:g} in row {i}")
+            last = self.num_classes - 1
+            refuse(bad | (labels > last), labels, f"hold labels 0, 1, ..., {last}")
+            return labels
+        refuse(bad, labels, "hold labels 0, 1, ..., K − 1")
         present = np.unique(labels)
-        if not new and len(present) == 1:
+        if len(present) == 1:
             raise InvalidInputError(f"y has one class only: all {n} labels are {labels[0]:g}")
-        if not new and present[-1] != len(present) - 1:
+        if present[-1] != len(present) - 1:
             raise InvalidInputError(
                 f"y has {len(present)} different labels, the largest {present[-1]:g}: each of 0, ..., K − 1 "
                 "must occur; np.unique(y, return_inverse=True)[1] relabels"
@@ -92,9 +90,8 @@ class MultinomialRegression(SmoothRegression):
         return total
 
     def _log_density(self, theta: Array, X: Array, y: Array) -> Array:
-        return np.asarray(
-            log_softmax(self._scores(theta, X), axis=2)[:, np.arange(len(y)), y.astype(np.intp)]
-        )
+        logs = log_softmax(self._scores(theta, X), axis=2)
+        return np.asarray(logs[:, np.arange(len(y)), y.astype(np.intp)])
 
     def _slopes(self, theta: Array, X: Array, y: Array) -> Array:
         classes = y[:, None] == np.arange(1, self.num_classes)

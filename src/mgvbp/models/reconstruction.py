@@ -11,7 +11,7 @@ from mgvbp.core.checks import as_generator, positive_integer, positive_number, r
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import LOG_2PI
-from mgvbp.models.base import RegressionModel, checked_response
+from mgvbp.models.base import RegressionModel
 from mgvbp.models.linear import LeastSquares
 
 
@@ -79,9 +79,6 @@ class Reconstruction(RegressionModel):
         noise = positive_number(sigma, "sigma") * generator.standard_normal(rows)
         f = regression_function(beta[None], X, true_or_false(squared, "squared"))[0]
         return Simulation(X, f + noise, beta)
-
-    def _checked_response(self, y: ArrayLike, n: int, *, new: bool = False) -> Array:
-        return checked_response(y, n)
 
     def _checked_rows(self, X: ArrayLike) -> Array:
         return checked_bits(super()._checked_rows(X))

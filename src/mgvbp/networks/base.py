@@ -62,7 +62,8 @@ class BaseNetwork(ABC):
                 "likelihood must be networks.softmax, networks.normal(sigma) or another Likelihood; "
                 f"got {likelihood!r}"
             )
-        self.weights = named_weights(weights, likelihood)
+        # `mgvbp.fit` looks for the second name
+        self.weights = self.parameters = named_weights(weights, likelihood)
         self.likelihood = likelihood
         self.precision = one_of(precision, PRECISIONS, "precision")
         self._dtype = PRECISIONS[self.precision]
@@ -81,11 +82,6 @@ class BaseNetwork(ABC):
     def dim(self) -> int:
         """The length of θ."""
         return self.weights.dim
-
-    @property
-    def parameters(self) -> Parameters:
-        """The `weights`, by the name under which `mgvbp.fit` looks for them."""
-        return self.weights
 
     def __call__(self, theta: ArrayLike, X: Any, y: ArrayLike) -> Array:
         """The log-likelihood of the rows at each draw; (S, d), (n, ...) and (n,) -> (S,)."""
@@ -162,9 +158,8 @@ class BaseNetwork(ABC):
         """Outputs (S, n, K), a block of rows at a time."""
         for part, group in groupby(self._blocks(draws, PAIRS, X), key=itemgetter(1)):
             refuse_non_finite(X[part])
-            yield np.concatenate(
-                [cut(self._kernels.outputs(*arrays), some, part) for some, _, arrays in group]
-            )
+            results = [cut(self._kernels.outputs(*arrays), some, part) for some, _, arrays in group]
+            yield np.concatenate(results)
 
     def _sums(
         self, kernel: Function, theta: ArrayLike, X: Any, y: ArrayLike, pairs: int

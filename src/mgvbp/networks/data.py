@@ -6,7 +6,7 @@ import math
 import reprlib
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from mgvbp.core import Array, as_floats
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
 from mgvbp.families import Gaussian
 from mgvbp.problem import Minibatches
+
+if TYPE_CHECKING:
+    from mgvbp.networks.base import BaseNetwork
 
 Labels = NDArray[np.int32]
 
@@ -27,7 +30,7 @@ LAZY = ("shape", "dtype", "__getitem__", "__len__")
 
 
 def as_rows(X: Any) -> Any:
-    """``X`` as rows of numbers; what is no array but has a shape and a NumPy dtype stays as it is."""
+    """``X`` as rows of numbers. An object with a shape and a NumPy dtype that is no array, as a memory map, stays."""
     lazy = all(hasattr(X, name) for name in LAZY) and isinstance(X.dtype, np.dtype)
     rows = whole(X, "X") if lazy else as_array(X, "X")
     if rows.dtype.kind not in "fiub":
@@ -39,18 +42,17 @@ def as_rows(X: Any) -> Any:
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """``value`` as a NumPy array: lists, frames, tensors on the CPU."""
+    given = whole(value, name)
     try:
-        return np.asarray(whole(value, name))
+        return np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-        if isinstance(error, InvalidTypeError):
-            raise
         raise InvalidTypeError(
             f"{name} must be an array of numbers; got {reprlib.repr(value)}: {error}"
         ) from error
 
 
 def whole(value: Any, name: str) -> Any:
-    """``value`` itself; a sparse or masked array, which lacks entries, is refused."""
+    """``value`` itself, if it is not a sparse or masked array, which lacks entries."""
     if issparse(value):
         raise InvalidTypeError(f"{name} is sparse; expected a dense array: {name}.toarray() makes one")
     if np.ma.isMaskedArray(value):
@@ -87,12 +89,12 @@ def refuse_nan(values: Array, rows: int, what: str) -> None:
 
 def draws_of(posterior: Any, num_draws: int, rng: int | np.random.Generator | None) -> Array:
     """Draws (S, d) of θ from a distribution, chains, a point estimate, or numbers."""
-    found = posterior
-    if not hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
-        if hasattr(posterior, "sample"):
-            found = posterior.sample(num_draws, rng)
-        else:
-            found = getattr(posterior, "flat", getattr(posterior, "theta", posterior))
+    if hasattr(posterior, "__array__"):  # arrays have a flat of their own, frames a sample
+        found = posterior
+    elif hasattr(posterior, "sample"):
+        found = posterior.sample(num_draws, rng)
+    else:
+        found = getattr(posterior, "flat", getattr(posterior, "theta", posterior))
     try:
         return np.atleast_2d(as_floats(as_array(found, "posterior"), "posterior"))
     except InvalidTypeError:
@@ -122,13 +124,14 @@ class NetworkLikelihood(Minibatches):
     The network is its ``log_likelihood``, whose methods bring gradients and names.
     """
 
+    log_likelihood: BaseNetwork
     is_network = True
     """So that `mgvbp.fit` knows that its posterior has many modes and no certificate."""
 
     @cached_property
     def default_prior(self) -> Gaussian:
         """The prior of a fit that is given none: N(0, I)."""
-        return Gaussian(variance=1.0, dim=self.log_likelihood.dim)  # type: ignore[attr-defined]
+        return Gaussian(variance=1.0, dim=self.log_likelihood.dim)
 
     @cached_property
     def start(self) -> Gaussian | None:
@@ -139,7 +142,7 @@ class NetworkLikelihood(Minibatches):
     def remark(self, theta: Array) -> str:
         """How well the weights θ (d,) predict the first rows to train, for a progress bar."""
         X, y = self.data
-        scores = self.log_likelihood.predict(theta[None], X[:SHOWN]).score(y[:SHOWN])  # type: ignore[attr-defined]
+        scores = self.log_likelihood.predict(theta[None], X[:SHOWN]).score(y[:SHOWN])
         accuracy = getattr(scores, "accuracy", None)
         return f"RMSE {scores.rmse:.3g}" if accuracy is None else f"accuracy {accuracy:.1%}"
 
@@ -156,9 +159,8 @@ class NetworkLikelihood(Minibatches):
 
     def predict(self, theta: Array, X: Any, *, rng: object = None) -> Any:
         """What the network predicts for new rows over draws (S, d): see its `predict`, which needs no ``rng``."""
-        return self.log_likelihood.predict(theta, X)  # type: ignore[attr-defined]
+        return self.log_likelihood.predict(theta, X)
 
     def pointwise(self, theta: Array) -> Array:
         """The log-likelihood of each row of the data at each draw, (S, N)."""
-        values: Array = self.log_likelihood.pointwise(theta, *self.data)  # type: ignore[attr-defined]
-        return values
+        return self.log_likelihood.pointwise(theta, *self.data)

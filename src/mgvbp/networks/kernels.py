@@ -62,12 +62,8 @@ def kernels(library: Library, outputs: Function, log_densities: Function) -> Ker
     def squares(theta: Any, X: Any, y: Any, present: Any) -> Any:
         of_rows = library.vmap(library.value_and_grad(one_row), (None, 0, 0))
         values, gradients = of_rows(theta, X, y)
-        kept = xp.where(present[:, None], gradients, 0.0)
-        return (
-            xp.where(present, values, 0.0).sum(dtype=xp.float64),
-            kept.sum(0, dtype=xp.float64),
-            (kept**2).sum(0, dtype=xp.float64),
-        )
+        counted, kept = xp.where(present, values, 0.0), xp.where(present[:, None], gradients, 0.0)
+        return tuple(terms.sum(0, dtype=xp.float64) for terms in (counted, kept, kept**2))
 
     def over_draws(function: Function, others: int) -> Function:
         mapped: Function = library.compiled(library.vmap(function, (0, *[None] * others)))

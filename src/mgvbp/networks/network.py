@@ -76,10 +76,8 @@ class Network(BaseNetwork):
 
         def log_likelihood(theta: Any) -> Any:
             named = self._by_name(theta.astype(self._dtype))
-            outputs = self.forward(named, rows)
-            return self.likelihood.log_density(self._library.xp, outputs, responses, named).sum(
-                dtype=theta.dtype
-            )
+            outputs, xp = self.forward(named, rows), self._library.xp
+            return self.likelihood.log_density(xp, outputs, responses, named).sum(dtype=theta.dtype)
 
         return log_likelihood
 

@@ -160,14 +160,10 @@ class Prediction:
         table = self.reliability(y, bins)
         ax = one_axes(ax, 4.5, 4.5, private_figure)
         some = table.count > 0
-        confidence, accuracy = table.confidence[some], table.accuracy[some]
-        hits = np.rint(accuracy * table.count[some]).astype(int)
-        low, high = np.transpose(
-            [
-                binomtest(k, n).proportion_ci(method="wilson")
-                for k, n in zip(hits, table.count[some], strict=True)
-            ]
-        )
+        confidence, accuracy, count = table.confidence[some], table.accuracy[some], table.count[some]
+        hits = np.rint(accuracy * count).astype(int)
+        intervals = [binomtest(k, n).proportion_ci(method="wilson") for k, n in zip(hits, count, strict=True)]
+        low, high = np.transpose(intervals)
         ax.stairs(table.count / table.count.sum(), table.edges, fill=True, color=BAND, label="share of rows")
         ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
         ax.vlines(confidence, low, high, color=LINE, linewidth=1.0)

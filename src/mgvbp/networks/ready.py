@@ -108,10 +108,8 @@ def tabl(features: int = 40, steps: int = 10, classes: int = 3, precision: str =
     >>> tabl()
     Network(dim=234: W1 (3, 40), W (10, 10), w2 (10,), b (3,), lambda ())
     """
-    F, T, C = (
-        positive_integer(value, name)
-        for value, name in ((features, "features"), (steps, "steps"), (classes, "classes"))
-    )
+    F, T = positive_integer(features, "features"), positive_integer(steps, "steps")
+    C = positive_integer(classes, "classes")
     jax = require("jax", "jax")
     xp = jax.numpy
 

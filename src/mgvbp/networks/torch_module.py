@@ -42,9 +42,8 @@ class TorchNetwork(BaseNetwork):
 
     def _shape_of_outputs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         with self._torch.no_grad():
-            return tuple(
-                self._module(self._torch.zeros(shape, dtype=next(self._module.parameters()).dtype)).shape
-            )
+            X = self._torch.zeros(shape, dtype=next(self._module.parameters()).dtype)
+            return tuple(self._module(X).shape)
 
 
 def torch_library() -> Library:

@@ -28,7 +28,7 @@ from mgvbp.families import Diagonal, Family, Structured, resolve_family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods import Method
 from mgvbp.methods.optimizer import STREAM, initial_frame
-from mgvbp.models.smooth import SmoothRegression
+from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
 from mgvbp.problem.problem import LogLikelihood, Prior, agreed_parameters

@@ -16,7 +16,7 @@ from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import initial_frame
-from mgvbp.models.smooth import SmoothRegression
+from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, log_prior
 from mgvbp.run.checkpoint import Recorder, read_checkpoint

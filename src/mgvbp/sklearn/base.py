@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, RegressorMixin  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 from mgvbp.core import Array, as_floats, positive_integer, positive_number, require_memory, true_or_false
@@ -94,17 +95,17 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Data:
-        """Features, responses and weights as arrays, and the parameters looked at; sets the scaling of the features.
+        """Features, responses and weights as arrays, once the parameters are known to be sound; sets the scaling.
 
         Rows without weight are left out: they count as if they were not there.
         """
         true_or_false(self.fit_intercept, "fit_intercept")
-        if isinstance(self.prior_variance, str) and self.prior_variance != EVIDENCE:
+        if not isinstance(self.prior_variance, str):
+            positive_number(self.prior_variance, "prior_variance")
+        elif self.prior_variance != EVIDENCE:
             raise InvalidTypeError(
                 f"prior_variance must be a positive number or {EVIDENCE!r}; got {self.prior_variance!r}"
             )
-        if not isinstance(self.prior_variance, str):
-            positive_number(self.prior_variance, "prior_variance")
         features, response = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr", **options)
         weights = self._weights(sample_weight, response)
         some = weights > 0.0
@@ -115,7 +116,23 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         return Data(self._design(features), response, weights)
 
     def _weights(self, sample_weight: Any, response: Any) -> Array:
-        return checked_weights(sample_weight, len(response))
+        """One weight that is not negative for each row; 1 by default. At least one is positive."""
+        n = len(response)
+        if sample_weight is None:
+            return np.ones(n)
+        weights = as_floats(np.asarray(sample_weight), "sample_weight")
+        if weights.ndim == 0:
+            weights = np.full(n, float(weights))
+        if weights.shape != (n,):
+            raise InvalidInputError(
+                f"sample_weight has shape {weights.shape}; expected ({n},), one weight for each row of X"
+            )
+        if weights.min() < 0.0 or not weights.any():
+            raise InvalidInputError(
+                f"a sample_weight must not be negative, and some must not be zero; the smallest is {weights.min():g}, "
+                f"the largest {weights.max():g}"
+            )
+        return weights
 
     def _design(self, features: Array) -> Array:
         """Scaled features (N, k), after a column of ones if there is an intercept."""
@@ -136,10 +153,10 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         likelihood: ExpectedLikelihood,
         prior: Callable[[float], Gaussian],
         names: Iterable[str],
-        others: Mapping[str, Transform] | None = None,
+        others: Mapping[str, Transform],
     ) -> Posterior:
         """Fit under the ``prior`` of a variance; the coefficients have ``names``, and ``others`` follow them in θ."""
-        parameters = named(names, others or {})
+        parameters = named(names, others)
         options: dict[str, Any] = {
             "family": resolve_family(self.family, parameters.dim, parameters.labels),
             "tol": positive_number(self.tol, "tol"),
@@ -184,6 +201,42 @@ class BayesianRegression(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+class BayesianRegressor(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+    """A regression of numbers: θ is β, and what all rows share besides it, with independent normal priors."""
+
+    coef_: Array
+    coef_sd_: Array
+    intercept_: float
+    _others: ClassVar[Mapping[str, tuple[Transform, float, float]]] = {}
+    """What follows β in θ: its constraint, and the mean and variance of its prior on the unconstrained scale."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features X (N, n_features) and responses y (N,).
+
+        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
+        """
+        data = self._checked(X, y, sample_weight, y_numeric=True)
+        likelihood = self._likelihood(data._replace(response=data.response.astype(np.float64)))
+        columns, others = data.design.shape[1], self._others.values()
+
+        def prior(v: float) -> Gaussian:
+            means, variances = [mean for _, mean, _ in others], [variance for _, _, variance in others]
+            return Gaussian(np.append(np.zeros(columns), means), np.append(np.full(columns, v), variances))
+
+        transforms = {name: transform for name, (transform, _, _) in self._others.items()}
+        posterior = self._fit_posterior(likelihood, prior, self._columns(), transforms)
+        self._set_coefficients(posterior.mean[:columns])
+        return self
+
+    @abstractmethod
+    def _likelihood(self, data: Data) -> ExpectedLikelihood:
+        """The likelihood of the data; sets what brings predictions back to the unit of y."""
+
+    @abstractmethod
+    def _set_coefficients(self, beta: Array) -> None:
+        """Coefficients in the units of X and y, from the posterior mean ``beta`` (k,) in those of the design."""
+
+
 def dense(features: Any) -> Array:
     """``features`` as an array. Centred features have no zeros, so a sparse matrix is filled up if there is room."""
     if isinstance(features, np.ndarray):
@@ -198,27 +251,8 @@ def dense(features: Any) -> Array:
     return np.asarray(features.toarray())
 
 
-def checked_weights(sample_weight: Any, n: int) -> Array:
-    """One weight that is not negative for each of ``n`` rows; 1 by default. At least one is positive."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = as_floats(np.asarray(sample_weight), "sample_weight")
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise InvalidInputError(
-            f"sample_weight has shape {weights.shape}; expected ({n},), one weight for each row of X"
-        )
-    if weights.min() < 0.0 or not weights.any():
-        raise InvalidInputError(
-            f"a sample_weight must not be negative, and some must not be zero; the smallest is {weights.min():g}, "
-            f"the largest {weights.max():g}"
-        )
-    return weights
-
-
 def named(coefficients: Iterable[str], others: Mapping[str, Transform]) -> Parameters:
-    """Parameters with the names of the features. Names that cannot be printed, or come twice, are changed a little.
+    """Parameters with the names of the features. A name that cannot be printed, or that is taken, is changed.
 
     Examples
     --------

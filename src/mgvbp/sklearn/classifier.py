@@ -120,20 +120,18 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
         number = len(self.classes_)
         if number < 2:
             raise InvalidInputError(f"y has one class only, {self.classes_[0]!r}; expected two or more")
-        likelihood = (
-            Sigmoid(LogisticRegression(design, codes), weights)
-            if number == 2
-            else Softmax(MultinomialRegression(design, codes), weights)
-        )
         names = self._columns()
-        if number > 2:
+        if number == 2:
+            likelihood: ExpectedLikelihood = Sigmoid(LogisticRegression(design, codes), weights)
+        else:
+            likelihood = Softmax(MultinomialRegression(design, codes), weights)
             names = [f"{name}[{label}]" for name in names for label in self.classes_[1:]]
 
         def prior(variance: float) -> Gaussian:
             contrasts = np.kron(np.eye(design.shape[1]), contrast_precision(number, variance))
             return Gaussian(precision=np.asarray(contrasts, dtype=np.float64))
 
-        posterior = self._fit_posterior(likelihood, prior, names)
+        posterior = self._fit_posterior(likelihood, prior, names, {})
         beta = posterior.mean.reshape(-1, number - 1)
         if number > 2:
             beta = np.column_stack([np.zeros(len(beta)), beta])
@@ -150,15 +148,16 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
         if self.class_weight is None:
             return weights
         some = weights > 0.0
-        present = np.unique(response[some])
-        each = compute_class_weight(
-            self.class_weight, classes=present, y=response[some], sample_weight=weights[some]
-        )
-        if bad := [(label, w) for label, w in zip(present, each, strict=True) if not 0.0 <= w < np.inf]:
-            raise InvalidInputError(
-                f"the class_weight of class {bad[0][0]} must be a finite number that is not negative; got {bad[0][1]:g}"
-            )
-        weights[some] *= each[np.searchsorted(present, response[some])]
+        y, w = response[some], weights[some]
+        present, codes = np.unique(y, return_inverse=True)
+        each = compute_class_weight(self.class_weight, classes=present, y=y, sample_weight=w)
+        for label, factor in zip(present, each, strict=True):
+            if not 0.0 <= factor < np.inf:
+                raise InvalidInputError(
+                    f"the class_weight of class {label} must be a finite number that is not negative; got {factor:g}"
+                )
+        weights = weights.copy()  # they may be the user's
+        weights[some] = w * each[codes]
         return weights
 
     def _centred_sd(self, number: int) -> Array:
@@ -201,10 +200,9 @@ class Sigmoid(ExpectedLikelihood):
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
         X, y, w = self.model.X, self.model.y, self.weights
         eta = X @ mean
-        log_odds, probability, weight = sigmoid_moments(eta, variances(X, covariance))
-        return Expectations(
-            float(w @ (y * eta - log_odds)), X.T @ (w * (y - probability)), (X * (w * weight)[:, None]).T @ X
-        )
+        log_odds, p, weight = sigmoid_moments(eta, variances(X, covariance))
+        value = float(w @ (y * eta - log_odds))
+        return Expectations(value, X.T @ (w * (y - p)), (X * (w * weight)[:, None]).T @ X)
 
 
 class Softmax(ExpectedLikelihood):
@@ -218,16 +216,14 @@ class Softmax(ExpectedLikelihood):
         self.num_points = num_points
         indicators = model.y[:, None] == np.arange(1, model.num_classes)
         self.score = model.X.T @ (indicators * self.weights[:, None])
-        self.error = 1e-3 * float(
-            self.weights.sum()
-        )  # Sobol points: gradients are not exactly those of the bound
+        # of Sobol points: gradients are not exactly those of the bound
+        self.error = 1e-3 * float(self.weights.sum())
 
     def start(self, prior: Gaussian) -> tuple[Array, Array]:
         """The optimum for fewer points, whose search starts from the mode."""
         if self.num_points > COARSE:
             coarse = Softmax(self.multinomial, self.weights, COARSE)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # it is a start
+            with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # it is a start
                 q = fit_exact(coarse, prior, family=Full(prior.dim), tol=COARSE_GAP, max_iter=MOST_STEPS)
             return q.mean, q.precision - prior.precision
         return self.mode(prior)

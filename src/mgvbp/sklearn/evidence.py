@@ -38,18 +38,12 @@ def best_variance(
     def slope(x: float) -> float:
         """The derivative of L by x = log v."""
         nonlocal last
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # the fit with the chosen one speaks for itself
-            fit = fit_exact(
-                likelihood, prior(float(np.exp(x))), tol=min(tol, ACCURACY), start=last, **options
-            )
+        at, above, below = (prior(float(np.exp(x + h))) for h in (0.0, DIFFERENCE, -DIFFERENCE))
+        # the fit with the chosen variance gives its own warnings
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            fit = fit_exact(likelihood, at, tol=min(tol, ACCURACY), start=last, **options)
         last = Gaussian.from_factor(fit.mean, fit.factor, fit.family)
-        up, down = (
-            expected_log_density(prior(float(np.exp(x + h))), last) for h in (DIFFERENCE, -DIFFERENCE)
-        )
-        return (up - down) / (2.0 * DIFFERENCE)
+        return (expected_log_density(above, last) - expected_log_density(below, last)) / (2.0 * DIFFERENCE)
 
     at, decade = 0.0, float(np.log(10.0))
     first = slope(at)

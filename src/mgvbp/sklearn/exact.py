@@ -68,7 +68,7 @@ class ExpectedLikelihood(ABC):
         """Those of the log-likelihood under N(mean, covariance); a covariance of 0 gives the plain derivatives."""
 
     def start(self, prior: Gaussian) -> tuple[Array, Array]:
-        """A mean to start from, and an information matrix there that is not negative."""
+        """A mean to start from, and a positive semidefinite information matrix there."""
         zero = np.zeros(prior.dim)
         return zero, self.expectations(zero, np.zeros((len(zero), len(zero)))).curvature
 
@@ -135,21 +135,18 @@ def fit_exact(
         if following is None:
             break
         path.append(following)
-    gap = path[-1].gap
+    q, gap, error = path[-1].q, path[-1].gap, likelihood.error
     converged = gap <= tol
     reason = f"the lower bound is within {tol:g} nats of its maximum"
     if not converged:
         reason = f"reached max_iter = {max_iter}" if len(path) > max_iter else "the bound no longer rises"
-        rough = (
-            f", and expectations are known to {likelihood.error:.2g} nats" if likelihood.error > tol else ""
-        )
+        rough = f", and expectations are known to {error:.2g} nats" if error > tol else ""
         warn_user(
             f"not converged, {reason}: the lower bound may be {gap:.2g} nats below its maximum{rough}; try a larger "
             "max_iter or tol, or a smaller prior_variance",
             ConvergenceWarning,
             "max-iter",
         )
-    q = path[-1].q
     return Posterior(
         q.mean,
         q.factor,
@@ -161,7 +158,7 @@ def fit_exact(
         method="newton",
         estimator="exact",
         gap=gap,
-        gap_se=None if likelihood.error else 0.0,  # the error of quadratures is not estimated
+        gap_se=None if error else 0.0,  # the error of quadratures is not estimated
         parameters=likelihood.model.parameters if parameters is None else parameters,
         log_density=lambda theta: likelihood(theta) + prior.log_density(theta),
         pointwise=likelihood.pointwise,
@@ -224,10 +221,8 @@ def record(path: list[Iterate]) -> Trace:
         "step_size": [point.step for point in path],
         "radius": np.full(len(path), np.inf),
     }
-    zeros = np.zeros(len(path))
-    return Trace(
-        **{name: np.asarray(columns.get(name, zeros), dtype) for name, dtype in TRACE_DTYPES.items()}
-    )
+    columns |= {name: np.zeros(len(path)) for name in TRACE_DTYPES.keys() - columns}
+    return Trace(**{name: np.asarray(columns[name], dtype) for name, dtype in TRACE_DTYPES.items()})
 
 
 def variances(X: Array, covariance: Array) -> Array:

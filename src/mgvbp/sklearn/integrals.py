@@ -124,9 +124,8 @@ class SoftmaxMoments:
             # the symmetric root is continuous: equal rows get equal values, whatever rows are beside them
             variances, axes = np.linalg.eigh(covariance[rows])
             root = (axes * np.sqrt(np.maximum(variances, 0.0))[:, None, :]) @ axes.mT
-            p = (
-                root @ points.T
-            )  # the scores of the other classes, (n, K − 1, points): sums run over long vectors
+            # the scores of the other classes, (n, K − 1, points): sums run over long vectors
+            p = root @ points.T
             p += mean[rows, :, None]
             top = np.maximum(p.max(axis=1), 0.0)
             p -= top[:, None]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
 from mgvbp.families import LOG_2PI, Gaussian
 from mgvbp.models import LOG_NOISE_VARIANCE, LinearRegression
-from mgvbp.sklearn.base import BayesianRegression, Scaling
+from mgvbp.sklearn.base import BayesianRegressor, Data, Scaling
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood
 from mgvbp.transforms import Positive
 
@@ -19,16 +18,12 @@ NOISE_FLOOR = 1e-4
 """Residuals below this share of y's standard deviation count as rounding, so that an exact fit has a posterior."""
 
 
-class ScaledRegression(RegressorMixin, BayesianRegression):  # type: ignore[misc]
+class ScaledRegression(BayesianRegressor):
     """A linear regression whose response is scaled too."""
 
-    coef_: Array
-    coef_sd_: Array
-    intercept_: float
     _response: Scaling
 
     def _set_coefficients(self, beta: Array) -> None:
-        """Coefficients in the units of X and y, from the posterior mean ``beta`` (k,) in those of the design."""
         slopes, intercept = self._split(beta)
         self.coef_ = slopes * self._response.scale
         self.coef_sd_ = self._slope_sd() * self._response.scale
@@ -97,23 +92,11 @@ class BayesianLinearRegression(ScaledRegression):
     (array([206.,  68.]), array([55., 55.]))
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to features X (N, n_features) and responses y (N,).
+    _others: ClassVar = {"sigma": (Positive(), 0.0, LOG_NOISE_VARIANCE)}
 
-        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
-        """
-        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = response.astype(np.float64)
-        self._response = Scaling.of(response, weights, centre=self.fit_intercept)
-        columns = design.shape[1]
-        posterior = self._fit_posterior(
-            NormalErrors(LinearRegression(design, self._response(response)), weights),
-            lambda v: Gaussian(variance=np.append(np.full(columns, v), LOG_NOISE_VARIANCE)),
-            self._columns(),
-            {"sigma": Positive()},
-        )
-        self._set_coefficients(posterior.mean[:-1])
-        return self
+    def _likelihood(self, data: Data) -> NormalErrors:
+        self._response = Scaling.of(data.response, data.weights, centre=self.fit_intercept)
+        return NormalErrors(LinearRegression(data.design, self._response(data.response)), data.weights)
 
     def _noise(self) -> float:
         psi, std = self.posterior_.mean[-1], self.posterior_.std[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,8 @@ from scipy.special import digamma, expit, gammaln, log_expit, polygamma
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
 from mgvbp.models import LOG_DISPERSION, NegativeBinomialRegression
-from mgvbp.sklearn.rates import RateRegression, checked_rates
+from mgvbp.sklearn.base import Data
+from mgvbp.sklearn.poisson import RateRegression, checked_rates
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
 from mgvbp.transforms import Positive
 
@@ -67,43 +68,18 @@ class BayesianNegativeBinomialRegressor(RateRegression):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to features X (N, n_features) and counts or rates y (N,).
+    _others: ClassVar = {"dispersion": (Positive(), *LOG_DISPERSION)}
 
-        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
-        """
-        (design, response, weights), average = self._checked_rates(X, y, sample_weight)
-        columns = design.shape[1]
+    def _likelihood(self, data: Data) -> Dispersed:
+        rates = DispersedRates(data.design, data.response, exposure=self._average(data))
+        return Dispersed(rates, self._offset, data.weights)
 
-        def prior(v: float) -> Gaussian:
-            mean, variance = LOG_DISPERSION
-            return Gaussian(np.append(np.zeros(columns), mean), np.append(np.full(columns, v), variance))
-
-        posterior = self._fit_posterior(
-            Dispersed(DispersedRates(design, response, exposure=average), self._offset, weights),
-            prior,
-            self._columns(),
-            {"dispersion": Positive()},
-        )
-        self._set_coefficients(posterior.mean[:-1])
-        return self
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means (M,) of new counts; with ``return_std`` also the counts' standard deviations."""
-        eta, variance = self._predictor(X)
-        log_mean = self._offset + eta + 0.5 * variance  # of a log-normal rate
-        with np.errstate(over="ignore"):  # far out inf is the answer
-            mean = np.exp(log_mean)
-        if not return_std:
-            return mean
-        q, design = self.posterior_, self._new_design(X)
+    def _log_extra(self, X: Any, eta: Array, variance: Array) -> Array:
+        """``log E[φ m²]``."""
+        q = self.posterior_
         rho, spread = q.mean[-1], q.std[-1] ** 2
-        joint = design @ q.covariance[:-1, -1]  # Cov(η, log φ)
-        # E[φ m²], and Var(m), both as logarithms
-        log_extra = rho + 2.0 * (self._offset + eta) + 0.5 * (spread + 4.0 * joint + 4.0 * variance)
-        with np.errstate(over="ignore", divide="ignore"):
-            log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))
-            return mean, np.exp(0.5 * np.logaddexp(np.logaddexp(log_mean, log_extra), log_spread))
+        joint = self._new_design(X) @ q.covariance[:-1, -1]  # Cov(η, log φ)
+        return np.asarray(rho + 2.0 * (self._offset + eta) + 0.5 * (spread + 4.0 * joint + 4.0 * variance))
 
 
 class DispersedRates(NegativeBinomialRegression):

@@ -1,18 +1,73 @@
-"""Poisson regression with a log link."""
+"""Poisson regression with a log link, and what it shares with other regressions of counts and rates."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
+from sklearn.metrics import d2_tweedie_score  # type: ignore[import-untyped]
 
 from mgvbp.core import Array
-from mgvbp.families import Gaussian
-from mgvbp.models import PoissonRegression
+from mgvbp.errors import InvalidInputError
+from mgvbp.models import PoissonRegression, checked_response
+from mgvbp.sklearn.base import BayesianRegressor, Data
 from mgvbp.sklearn.exact import Expectations, ExpectedLikelihood, variances
-from mgvbp.sklearn.rates import RateRegression, checked_rates
+
+
+class RateRegression(BayesianRegressor):
+    """A regression whose means are ``ȳ exp(w + xᵀb)``, with ȳ the mean of y, or 1 without an intercept."""
+
+    _offset: float
+    """log ȳ"""
+
+    def _average(self, data: Data) -> float:
+        """ȳ, once y is known not to be negative; sets the offset."""
+        rates = checked_rates(data.response, len(data.design))
+        some = self.fit_intercept and rates.any()
+        average = float(np.average(rates, weights=data.weights)) if some else 1.0
+        self._offset = float(np.log(average))
+        return average
+
+    def _set_coefficients(self, beta: Array) -> None:
+        self.coef_, intercept = self._split(beta)
+        self.coef_sd_ = self._slope_sd()
+        self.intercept_ = float(intercept + self._offset)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means (M,) of new counts; with ``return_std`` also the counts' standard deviations."""
+        eta, variance = self._predictor(X)
+        log_mean = self._offset + eta + 0.5 * variance  # of a log-normal rate
+        # far out inf is the answer, and log 0 where there is no variance
+        with np.errstate(over="ignore", divide="ignore"):
+            mean = np.exp(log_mean)
+            if not return_std:
+                return mean
+            log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))  # of the rate's variance
+            log_variance = np.logaddexp(log_mean, self._log_extra(X, eta, variance))  # of counts given rates
+            return mean, np.exp(0.5 * np.logaddexp(log_variance, log_spread))
+
+    def _log_extra(self, X: Any, eta: Array, variance: Array) -> Array:
+        """The logarithm of what the variance of a count given its mean m has beyond m: nothing for Poisson's."""
+        return np.full(len(eta), -np.inf)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the Poisson deviance that is explained; 1 is best."""
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def checked_rates(y: ArrayLike, n: int) -> Array:
+    """``y`` as ``n`` numbers that are not negative."""
+    rates = checked_response(y, n)
+    if rates.min() < 0.0:
+        raise InvalidInputError(f"y must not be negative; got {rates.min():g}")
+    return rates
 
 
 class BayesianPoissonRegressor(RateRegression):
@@ -66,31 +121,10 @@ class BayesianPoissonRegressor(RateRegression):
     (array([19.]), array([7.]))
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to features X (N, n_features) and counts or rates y (N,).
-
-        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
-        """
-        (design, response, weights), average = self._checked_rates(X, y, sample_weight)
-        posterior = self._fit_posterior(
-            LogNormalRates(Rates(design, response, exposure=average), average, weights),
-            lambda v: Gaussian(variance=v, dim=design.shape[1]),
-            self._columns(),
-        )
-        self._set_coefficients(posterior.mean)
-        return self
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means (M,) of new counts; with ``return_std`` also the counts' standard deviations."""
-        eta, variance = self._predictor(X)
-        log_mean = self._offset + eta + 0.5 * variance  # of a log-normal rate
-        # far out inf is the answer, and log 0 where there is no variance
-        with np.errstate(over="ignore", divide="ignore"):
-            mean = np.exp(log_mean)
-            if not return_std:
-                return mean
-            log_spread = 2.0 * log_mean + variance + np.log(-np.expm1(-variance))  # of the rate's variance
-            return mean, np.exp(0.5 * np.logaddexp(log_mean, log_spread))
+    def _likelihood(self, data: Data) -> LogNormalRates:
+        average = self._average(data)
+        rates = Rates(data.design, data.response, exposure=average)
+        return LogNormalRates(rates, average, data.weights)
 
 
 class Rates(PoissonRegression):

@@ -44,7 +44,7 @@ class SharedLikelihood(ExpectedLikelihood):
 
     @abstractmethod
     def derivatives(self, eta: Array, shared: Array, y: Array) -> Derivatives:
-        """F and its derivatives; η (n, J, G), φ (J, num_shared) and y (n,) -> arrays that broadcast to (n, J, G)."""
+        """Of f at η (n, J, G) and φ (J, num_shared), for responses y (n,): arrays that broadcast to (n, J, G)."""
 
     def expectations(self, mean: Array, covariance: Array) -> Expectations:
         X, s = self.model.X, self.num_shared

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma, polygamma
 
 from mgvbp.core import Array
 from mgvbp.families import Gaussian
-from mgvbp.models import LOG_NOISE_VARIANCE, LOG_TAIL, StudentRegression
-from mgvbp.sklearn.base import Scaling
+from mgvbp.models import LOG_TAIL, StudentRegression
+from mgvbp.sklearn.base import Data, Scaling
 from mgvbp.sklearn.exact import Expectations
-from mgvbp.sklearn.linear import NOISE_FLOOR, ScaledRegression
+from mgvbp.sklearn.linear import NOISE_FLOOR, BayesianLinearRegression, ScaledRegression
 from mgvbp.sklearn.shared import Derivatives, SharedLikelihood
-from mgvbp.transforms import LowerBound, Positive
+from mgvbp.transforms import LowerBound
 
 MAD = 1.4826
 """The standard deviation of a normal distribution in median absolute deviations."""
@@ -73,37 +73,19 @@ class BayesianStudentTRegression(ScaledRegression):
     array([3.])
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to features X (N, n_features) and responses y (N,).
+    _others: ClassVar = BayesianLinearRegression._others | {"nu": (LowerBound(2.0), *LOG_TAIL)}
 
-        A row with a ``sample_weight`` (N,) of 2 counts as two rows, one of 0 as none.
-        """
-        design, response, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        response = response.astype(np.float64)
-        self._response = robust_scaling(response, weights, centre=self.fit_intercept)
-        columns = design.shape[1]
-
-        def prior(v: float) -> Gaussian:
-            mean = np.append(np.zeros(columns + 1), LOG_TAIL[0])
-            return Gaussian(mean, np.concatenate([np.full(columns, v), [LOG_NOISE_VARIANCE, LOG_TAIL[1]]]))
-
-        posterior = self._fit_posterior(
-            StudentErrors(StudentRegression(design, self._response(response)), weights),
-            prior,
-            self._columns(),
-            {"sigma": Positive(), "nu": LowerBound(2.0)},
-        )
-        self._set_coefficients(posterior.mean[:-2])
-        return self
+    def _likelihood(self, data: Data) -> StudentErrors:
+        self._response = robust_scaling(data.response, data.weights, centre=self.fit_intercept)
+        return StudentErrors(StudentRegression(data.design, self._response(data.response)), data.weights)
 
     def _noise(self) -> float:
         q, shared = self.posterior_, range(self.posterior_.dim - 2, self.posterior_.dim)
         psi, tau = q.mean[-2:]
         (v, c), (_, u) = q.covariance_of(shared)
         # E[σ² ν/(ν − 2)] = E[exp(2ψ)] + 2 E[exp(2ψ − τ)], τ = log(ν − 2)
-        return float(
-            np.exp(2.0 * psi + 2.0 * v) + 2.0 * np.exp(2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u)
-        )
+        log_square, log_rest = 2.0 * psi + 2.0 * v, 2.0 * psi - tau + 2.0 * v - 2.0 * c + 0.5 * u
+        return float(np.exp(log_square) + 2.0 * np.exp(log_rest))
 
 
 def robust_scaling(y: Array, weights: Array, *, centre: bool) -> Scaling:

@@ -132,46 +132,36 @@ class FigarchRegion(Transform):
         size = 1 + sum(orders)
         super().__init__(orders, (size,), size)
 
-    def _split(self, x: Array) -> tuple[Array | None, Array, Array | None]:
-        """The columns of φ, d and β."""
-        p, q = (int(n) for n in self.arguments)
-        return (x[:, 0] if p else None), x[:, p], (x[:, p + 1] if q else None)
-
     def _constrain(self, x: Array) -> Array:
-        x_phi, x_d, x_beta = self._split(x)
-        d = just_inside(expit(x_d), TINY, 1.0)
-        columns, room = [d], d
-        if x_phi is not None:
-            half = (1.0 - d) / 2.0
-            phi = just_inside(expit(x_phi) * half, 0.0, half)
-            columns, room = [phi, d], phi + d
-        if x_beta is not None:
-            columns.append(just_inside(expit(x_beta) * room, 0.0, room))
-        return np.stack(columns, axis=1)
+        p, q = map(int, self.arguments)
+        d = just_inside(expit(x[:, p]), TINY, 1.0)
+        phi = share(x[:, 0], (1.0 - d) / 2.0) if p else np.zeros_like(d)
+        beta = share(x[:, -1], phi + d) if q else np.zeros_like(d)
+        return np.stack([*[phi] * p, d, *[beta] * q], axis=1)
 
     def _unconstrain(self, value: Array) -> Array:
-        phi, d, beta = self._split(value)
-        pairs = [(d, 1.0 - d)]  # distances of each coefficient from the two ends of its range
-        room = d
-        if phi is not None:
-            pairs.insert(0, (phi, (1.0 - d) / 2.0 - phi))
-            room = phi + d
-        if beta is not None:
-            pairs.append((beta, room - beta))
-        distances = np.array(pairs)
-        inside = np.asarray((distances > 0.0).all(axis=(0, 1)))
+        p, q = map(int, self.arguments)
+        d, beta = value[:, p], value[:, -1]
+        phi = value[:, 0] if p else np.zeros_like(d)
+        # the distance of each coefficient from the upper end of its range; the lower end is 0
+        below = np.stack([*[(1.0 - d) / 2.0 - phi] * p, 1.0 - d, *[phi + d - beta] * q], axis=1)
+        inside = (value > 0.0) & (below > 0.0)
         self._require(inside, value, "0 < d < 1, 0 < φ < (1 − d)/2, 0 < β < φ + d")
-        return np.asarray((np.log(distances[:, 0]) - np.log(distances[:, 1])).T)
+        return np.asarray(np.log(value) - np.log(below))
 
     def _log_jacobian(self, x: Array) -> Array:
         # the Jacobian is triangular in the order d, φ, β; logs are used since 1 − d may round to 0
-        x_phi, x_d, x_beta = self._split(x)
+        p, q = map(int, self.arguments)
         total = np.asarray((log_expit(x) + log_expit(-x)).sum(axis=1))
-        log_room = log_expit(x_d)
-        if x_phi is not None:
-            log_half = log_expit(-x_d) - math.log(2.0)
+        log_room, log_half = log_expit(x[:, p]), log_expit(-x[:, p]) - math.log(2.0)
+        if p:
             total += log_half
-            log_room = np.logaddexp(log_room, log_expit(x_phi) + log_half)
-        if x_beta is not None:
+            log_room = np.logaddexp(log_room, log_expit(x[:, 0]) + log_half)
+        if q:
             total += log_room
         return total
+
+
+def share(x: Array, room: Array) -> Array:
+    """The share s(x) of ``room``, neither none nor all of it."""
+    return just_inside(expit(x) * room, 0.0, room)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -104,12 +103,9 @@ class Backtest:
             f"{'':<8}{'exceeded':>10}{'expected':>10}{'Kupiec p':>10}{'independ. p':>13}{'both p':>10}"
             f"{'mean loss':>11}{'mean ES':>10}",
         ]
-        losses = -self.returns
-        for j, (alpha, often, clustered) in enumerate(
-            zip(self.alpha, self.kupiec, self.christoffersen, strict=True)
-        ):
-            hits = self.exceedances[:, j]
-            beyond = [f"{x[hits].mean():.3f}" if hits.any() else "" for x in (losses, self.es[:, j])]
+        for j, alpha in enumerate(self.alpha):
+            often, clustered, hits = self.kupiec[j], self.christoffersen[j], self.exceedances[:, j]
+            beyond = [f"{x[hits].mean():.3f}" if hits.any() else "" for x in (-self.returns, self.es[:, j])]
             lines.append(
                 f"{percent(alpha):>7} {often.exceedances:>10}{often.expected:>10.1f}{often.p_value:>10.3f}"
                 f"{clustered.independence_p_value:>13.3f}{clustered.conditional_p_value:>10.3f}"
@@ -122,8 +118,7 @@ class Backtest:
         import pandas as pd
 
         columns: dict[str, Any] = {"return": self.returns, "log_score": self.log_scores}
-        for j, alpha in enumerate(self.alpha):
-            level = percent(alpha)
+        for j, level in enumerate(map(percent, self.alpha)):
             columns |= {f"var_{level}": self.var[:, j], f"es_{level}": self.es[:, j]}
             columns[f"exceeded_{level}"] = self.exceedances[:, j]
         return pd.DataFrame(columns, index=pd.Index(self.dates))
@@ -135,10 +130,9 @@ class Backtest:
         days = self.series.axis[self.start :]
         axes.vlines(days, 0.0, self.returns, color="0.6", linewidth=0.7)
         for j in np.argsort(self.alpha)[::-1]:
-            hits, level = self.exceedances[:, j], percent(self.alpha[j])
-            (line,) = axes.plot(
-                days, -self.var[:, j], linewidth=1.0, label=f"{level} VaR: {hits.sum()} exceedances"
-            )
+            hits = self.exceedances[:, j]
+            label = f"{percent(self.alpha[j])} VaR: {hits.sum()} exceedances"
+            (line,) = axes.plot(days, -self.var[:, j], linewidth=1.0, label=label)
             axes.plot(days[hits], self.returns[hits], "o", color=line.get_color(), markersize=4.0)
         axes.axhline(0.0, color="0.3", linewidth=0.5)
         axes.set_ylabel(self.series.name)
@@ -164,9 +158,9 @@ def backtest(
 ) -> Backtest:
     """Forecast value at risk and expected shortfall of each day from the days before it.
 
-    Every ``refit`` days the posterior is renewed. From then on its draws stay, while the filter goes on from
-    day to day. A forecast is a quantile, or the mean below it, of the mixture of the draws' predictive
-    densities.
+    Every ``refit`` days the posterior is renewed. Until the next renewal its draws stay the same, while the filter
+    goes on from day to day. A forecast is a quantile of the mixture of the draws' predictive densities, or the mean
+    below that quantile.
 
     Parameters
     ----------
@@ -212,10 +206,16 @@ def backtest(
         raise InvalidInputError(f"alpha must be different probabilities; got {alpha!r}")
     advise(series)
     days, seed = range(first, len(series), every), as_key(rng)[0]
+    result: VolatilityResult | None = None
     parts, doubtful, evaluations = [], 0, 0
     with warnings.catch_warnings(), progress_bar(progress, len(days)) as report:
         warnings.simplefilter("ignore", ConvergenceWarning)  # one in the end says how many
-        for day, result in zip(days, renewals(model, series.values, days, width, mode, seed), strict=True):
+        for day in days:
+            if mode == "update" and result is not None:
+                result = result.update(Series(series.values[len(result.returns) : day]), seed)
+            else:
+                past = model.series(series.values[max(0, day - width) : day])
+                result = fit_volatility(Likelihood(model, past), model.prior(past), tol=TOL, rng=seed)
             stretch = series.values[max(0, day - width) : day + every]
             parts.append(forecasts(result, stretch, min(day, width), np.array(probabilities), seed))
             doubtful += not result.posterior.converged
@@ -235,20 +235,6 @@ def backtest(
 def percent(alpha: float) -> str:
     """How a probability is called in tables and figures."""
     return f"{100.0 * alpha:g}%"
-
-
-def renewals(
-    model: VolatilityModel, returns: Array, days: range, window: int, mode: str, seed: int
-) -> Iterator[VolatilityResult]:
-    """The results of the returns before each of ``days``."""
-    result: VolatilityResult | None = None
-    for day in days:
-        if mode == "update" and result is not None:
-            result = result.update(Series(returns[len(result.returns) : day]), seed)
-        else:
-            past = model.series(returns[max(0, day - window) : day])
-            result = fit_volatility(Likelihood(model, past), model.prior(past), tol=TOL, rng=seed)
-        yield result
 
 
 def forecasts(

@@ -90,26 +90,22 @@ class Comparison:
         """A pandas frame with one row a model, without the columns that have nothing in them."""
         import pandas as pd
 
-        frame = pd.DataFrame(
-            [asdict(row) for row in self.rows.values()], index=pd.Index(self.rows, name="model")
-        )
+        rows = [asdict(row) for row in self.rows.values()]
+        frame = pd.DataFrame(rows, index=pd.Index(self.rows, name="model"))
         return frame.dropna(axis="columns", how="all")
 
     def __str__(self) -> str:
         columns = [f.name for f in fields(Row) if f.name != "failure"]
         columns = [c for c in columns if any(getattr(row, c) is not None for row in self.rows.values())]
-        table = [["model", *columns]]
-        for name, row in self.rows.items():
-            table.append([name, *(cell(row, column) for column in columns)])
+        rows = [[name, *(cell(row, column) for column in columns)] for name, row in self.rows.items()]
+        table = [["model", *columns], *rows]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         held = f", {self.holdout:,} held out" if self.holdout else ""
-        marked = any("?" in text for cells in table for text in cells[1:])
+        marked = any("?" in text for cells in rows for text in cells[1:])
         doubt = f"; ? is not to be trusted, its khat is above {KHAT}" if marked else ""
         lines = [f"{self.days:,} returns{held}; larger is better, but for aic, bic, mse, qlike{doubt}"]
-        lines += [
-            "  ".join([cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])]).rstrip()
-            for cells in table
-        ]
+        for name, *cells in table:
+            lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip())
         lines += [f"{name} failed: {row.failure}" for name, row in self.rows.items() if row.failure]
         return printable("\n".join(lines))
 
@@ -132,10 +128,9 @@ def compare(
 ) -> Comparison:
     """Fit several models to the same returns and put what they achieve side by side.
 
-    Every model explains the same days: one with fewer lags in its mean than another is given that much less
-    of the past. A model that cannot be fitted has the reason in its row. Lower bounds, evidence and
-    leave-one-out densities (see `leave_one_out`) are of the returns that are fitted; lower bounds and
-    evidence depend on the priors, which are the models' own.
+    Every model explains the same days: the series of a model with fewer lags in its mean starts later. The row of a
+    model that cannot be fitted says why. Lower bounds, evidence and leave-one-out densities (see `leave_one_out`) are
+    those of the fitted returns. Lower bounds and evidence also depend on the priors, and each model has its own.
 
     Parameters
     ----------
@@ -143,11 +138,11 @@ def compare(
     models : VolatilityModel, several, or mapping of names to them, optional
         By default `ladder`: eight, from ARCH(1) to an asymmetric GARCH with Student-t errors.
     holdout : int
-        How many of the last returns are kept from the fits, for one-step-ahead log predictive scores: the
-        parameters' posterior stays as it is, while the filter goes on from day to day.
+        How many of the last returns no fit sees. They are for one-step-ahead log predictive scores: the posterior of
+        the parameters stays as it is, while the filter goes on from day to day.
     proxy : array_like of shape (T,), optional
-        Realised variances (not volatilities) of the same days, in the unit of the squared returns. They are
-        what MSE and QLIKE compare the posterior means of the variances with, in the hold-out if there is one.
+        Realised variances (not volatilities) of the same days, in the unit of the squared returns. MSE and QLIKE
+        compare the posterior means of the variances with them, in the hold-out if there is one.
     n_jobs : int, optional
         Threads, 1 by default. On two cores, two of them took 0.8 to 0.9 times as long as one for the eight
         models on 2,123 days, and half as long on 10,000. Two processes took 1.6 times as long when new and
@@ -185,26 +180,20 @@ def compare(
         except FAILURES as error:
             return Row(failure=f"{type(error).__name__}: {error}"), None
 
-    found: dict[str, tuple[Row, VolatilityResult | None]] = {}
-    jobs = 1 if n_jobs is None else positive_integer(n_jobs, "n_jobs")
-    with (
-        warnings.catch_warnings(),
-        progress_bar(progress, len(chosen)) as report,
-        ThreadPoolExecutor(jobs) as pool,
-    ):
+    rows: dict[str, Row] = {}
+    results: dict[str, VolatilityResult] = {}
+    pool = ThreadPoolExecutor(1 if n_jobs is None else positive_integer(n_jobs, "n_jobs"))
+    with warnings.catch_warnings(), progress_bar(progress, len(chosen)) as report, pool:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the column ``converged`` tells
-        for name, outcome in zip(chosen, pool.map(work, chosen.values()), strict=True):
-            found[name] = outcome
-            results = [result for _, result in found.values() if result is not None]
-            best = max((result.lower_bound for result in results), default=-math.inf)
-            report(len(found), best, sum(result.posterior.n_evaluations for result in results))
-    order = sorted(found, key=lambda name: -result.lower_bound if (result := found[name][1]) else math.inf)
-    return Comparison(
-        {name: found[name][0] for name in order},
-        {name: result for name in order if (result := found[name][1]) is not None},
-        days,
-        held,
-    )
+        for name, (row, result) in zip(chosen, pool.map(work, chosen.values()), strict=True):
+            rows[name] = row
+            if result is not None:
+                results[name] = result
+            best = max((r.lower_bound for r in results.values()), default=-math.inf)
+            report(len(rows), best, sum(r.posterior.n_evaluations for r in results.values()))
+    order = sorted(rows, key=lambda name: -results[name].lower_bound if name in results else math.inf)
+    fitted = {name: results[name] for name in order if name in results}
+    return Comparison({name: rows[name] for name in order}, fitted, days, held)
 
 
 def evaluated(
@@ -245,7 +234,7 @@ def evaluated(
 def named_models(
     models: VolatilityModel | Iterable[VolatilityModel] | Mapping[str, VolatilityModel],
 ) -> dict[str, VolatilityModel]:
-    """The models by name: those given, short ones, or where these are not unique the longest."""
+    """The models by name. Names that are not given are short ones or, where two of those are equal, the full ones."""
     several = isinstance(models, Iterable) and not isinstance(models, str)
     given: Any = models.values() if isinstance(models, Mapping) else models if several else [models]
     chosen = [checked_model(model) for model in given]
@@ -253,7 +242,9 @@ def named_models(
         raise InvalidInputError("models is empty: give at least one, or None for the default ones")
     if isinstance(models, Mapping):
         return dict(zip(map(str, models), chosen, strict=True))
-    for names in ([short_name(model) for model in chosen], [repr(model) for model in chosen]):
+    # GARCH(1,1), or GARCH(1,1)-t with Student-t errors
+    short = [f"{type(m).__name__}({','.join(map(str, m.orders))}){m.law.tail}" for m in chosen]
+    for names in (short, [repr(model) for model in chosen]):
         if len(set(names)) == len(names):
             return dict(zip(names, chosen, strict=True))
     repeated = Counter(names).most_common(1)[0][0]
@@ -265,11 +256,6 @@ def checked_model(model: object) -> VolatilityModel:
     if not isinstance(model, VolatilityModel):
         raise InvalidTypeError(f"expected a volatility model, such as GARCH(1, 1); got {model!r}")
     return model
-
-
-def short_name(model: VolatilityModel) -> str:
-    """Such as GARCH(1,1), or GARCH(1,1)-t with Student-t errors."""
-    return f"{type(model).__name__}({','.join(map(str, model.orders))}){model.law.tail}"
 
 
 def checked_proxy(proxy: Any, series: Series, days: int) -> Array:

@@ -88,10 +88,8 @@ class GJR(LaggedModel):
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
         p, o, q = self.filter.orders
-        guesses = []
-        for news, persistence, skew in product(
-            (0.03, 0.08, 0.2), (0.7, 0.9, 0.97), (0.2, 0.7) if o else (0.0,)
-        ):
+        guesses, skews = [], (0.2, 0.7) if o else (0.0,)
+        for news, persistence, skew in product((0.03, 0.08, 0.2), (0.7, 0.9, 0.97), skews):
             share = 1.0 if p == 0 else skew  # of the news that only counts after a loss
             alpha, gamma = news * (1.0 - share), 2.0 * news * share
             total = persistence if q else news

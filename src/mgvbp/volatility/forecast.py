@@ -64,7 +64,7 @@ class Forecast:
 
     def quantile(self, p: ArrayLike, of: str = "returns") -> Array:
         """Quantiles at levels ``p`` (K,) of each day's return or volatility, (H, K)."""
-        levels = checked_levels(p)
+        levels = np.atleast_1d(probabilities(p, "p"))
         one_of(of, ("returns", "volatility"), "of")
         days = zip(self.returns if of == "returns" else self.variance, self.sound, strict=True)
         quantiles = np.array([np.quantile(day[sound], levels) for day, sound in days])
@@ -155,13 +155,7 @@ def _continue(
     shocks = law.sample((days, number), rng).reshape(days, each, draws)
     variance, residuals = (array.reshape(days, number) for array in model.onward(likelihood, past, shocks))
     m = np.tile(model.mean.coefficients(past.values), each)
-    lags = max(1, model.mean.lags)
-    returns, location = np.empty((lags + days, number)), np.empty((days, number))
-    returns[:lags] = likelihood.series.values[-lags:, None]
-    for t in range(days):
-        location[t] = model.mean.step(m, returns[: lags + t])
-        returns[lags + t] = location[t] + residuals[t]
-    return returns[lags:], location, variance
+    return *model.mean.onward(m, likelihood.last_returns(number), residuals), variance
 
 
 def frame_of_days(means: dict[str, Array], levels: ArrayLike, quantiles: dict[str, Array]) -> Any:
@@ -186,11 +180,6 @@ def checked_horizon(horizon: int, paths: int = PATHS) -> int:
             f"{MOST_CELLS // paths:,} with so many paths"
         )
     return days
-
-
-def checked_levels(p: ArrayLike) -> Array:
-    """The levels (K,) of quantiles, each between 0 and 1."""
-    return np.atleast_1d(probabilities(p, "p"))
 
 
 def checked_level(alpha: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from mgvbp import models
-from mgvbp.core import Array, as_generator, one_of, positive_integer
+from mgvbp.core import Array, as_generator, one_of, positive_integer, probabilities
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Gaussian
 from mgvbp.models import LAGS, NAMES
@@ -22,7 +22,6 @@ from mgvbp.transforms import Positive, Real
 from mgvbp.volatility.forecast import (
     PATHS,
     checked_horizon,
-    checked_levels,
     checked_probability,
     frame_of_days,
 )
@@ -91,7 +90,7 @@ class HARForecast:
 
     def quantile(self, p: ArrayLike) -> Array:
         """Quantiles at levels ``p`` (K,) of each day's volatility, (H, K)."""
-        return np.quantile(self.volatility, checked_levels(p), axis=1).T
+        return np.quantile(self.volatility, np.atleast_1d(probabilities(p, "p")), axis=1).T
 
     def to_frame(self, levels: ArrayLike = (0.05, 0.95)) -> Any:
         """A pandas frame with one row a day ahead: expectation and quantiles."""
@@ -128,7 +127,7 @@ class HARResult(Estimates):
     @property
     def conditional_volatility(self) -> Any:
         """The posterior mean of E[v_t | past] for each day after the first month; a Series if v was one."""
-        return self._labelled(self._design @ self.posterior.mean[:-1], "volatility")
+        return self.realised.labelled(self._design @ self.posterior.mean[:-1], "volatility")
 
     def volatility_band(self, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval of E[v_t | past] that has posterior probability ``level``."""
@@ -136,12 +135,12 @@ class HARResult(Estimates):
         X, cov = self._design, self.posterior.covariance[:-1, :-1]
         half = float(ndtri(upper)) * np.sqrt(np.einsum("ti,ij,tj->t", X, cov, X))
         middle = X @ self.posterior.mean[:-1]
-        return self._labelled(middle - half, "lower"), self._labelled(middle + half, "upper")
+        return self.realised.labelled(middle - half, "lower"), self.realised.labelled(middle + half, "upper")
 
     @property
     def residuals(self) -> Any:
         """Posterior means of σ ε_t."""
-        return self._labelled(self._observed - self._design @ self.posterior.mean[:-1], "residual")
+        return self.realised.labelled(self._observed - self._design @ self.posterior.mean[:-1], "residual")
 
     @property
     def standardized_residuals(self) -> Any:
@@ -149,7 +148,7 @@ class HARResult(Estimates):
         # E[exp(−ψ) f(β)] = exp(−E ψ + Var ψ/2) f(E β − Cov(β, ψ)) for a linear f of Gaussian (β, ψ)
         mean, cov = self.posterior.mean, self.posterior.covariance
         rest = self._observed - self._design @ (mean[:-1] - cov[:-1, -1])
-        return self._labelled(rest * np.exp(-mean[-1] + 0.5 * cov[-1, -1]), "standardized residual")
+        return self.realised.labelled(rest * np.exp(-mean[-1] + 0.5 * cov[-1, -1]), "standardized residual")
 
     def forecast(
         self, horizon: int = 10, draws: int = PATHS, rng: int | np.random.Generator = 0
@@ -203,9 +202,6 @@ class HARResult(Estimates):
     @property
     def _observed(self) -> Array:
         return self.realised.values[MONTH:]
-
-    def _labelled(self, values: Array, name: str) -> Any:
-        return self.realised.labelled(values, MONTH, name)
 
     def __repr__(self) -> str:
         return f"HARResult({self.model!r}, lower bound {self.lower_bound:.3f})"

@@ -19,8 +19,7 @@ from scipy.special import betaln, gammainc, gammaincc, gammainccinv, gammaln, nd
 from mgvbp.core import Array
 from mgvbp.families import LOG_2PI
 from mgvbp.transforms import Interval, Transform
-from mgvbp.volatility.filters.score import score
-from mgvbp.volatility.filters.shaped import score_power, score_skewed
+from mgvbp.volatility.filters.score import score, score_power, score_skewed
 
 Shape = tuple[int, int]
 
@@ -35,7 +34,7 @@ class Law(ABC):
     tail: ClassVar[str] = ""
     """What the short name of a model ends with."""
     kernel: Callable[..., None]
-    """Writes Σ log h and the sum that `total` needs to an array (2, LANES): see `filters.score.score`."""
+    """It writes Σ log h and the sum that `total` needs to an array (2, LANES): see `filters.score.score`."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -78,7 +77,7 @@ class Law(ABC):
 
     @abstractmethod
     def rows(self, draws: int) -> Array:
-        """What the kernel wants to know of each of S draws, (R, S)."""
+        """The numbers that the kernel needs of each of S draws, (R, S)."""
 
     @abstractmethod
     def total(self, days: int, logs: Array, terms: Array) -> Array:

@@ -75,6 +75,14 @@ class Mean:
             mean += coefficients[k] * past[-k]
         return mean
 
+    def onward(self, coefficients: Array, past: Array, residuals: Array) -> tuple[Array, Array]:
+        """Returns and their means (H, S) after returns ``past`` (lags or more, S), for the residuals (H, S)."""
+        returns, location = np.concatenate([past, residuals]), np.empty_like(residuals)
+        for t in range(len(residuals)):
+            location[t] = self.step(coefficients, returns[: len(past) + t])
+            returns[len(past) + t] += location[t]
+        return returns[len(past) :], location
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -150,9 +158,8 @@ class Likelihood:
     def __call__(self, theta: ArrayLike) -> Array:
         """The log-likelihood at each row of ``theta``, (S, d) -> (S,)."""
         values, mean, coefficients = self._coefficients(theta)
-        return self.model.filter.log_likelihood(
-            self.sample, mean, coefficients, self.model.law.of(values), self.first
-        )
+        law = self.model.law.of(values)
+        return self.model.filter.log_likelihood(self.sample, mean, coefficients, law, self.first)
 
     def predict(self, theta: ArrayLike, steps: int, *, rng: int | np.random.Generator = 0) -> Forecast:
         """The days after the series, a path for each row of ``theta`` (S, d): what ``posterior.forecast`` calls."""
@@ -176,14 +183,17 @@ class Likelihood:
         """Means, variances and residuals of every day at each row of ``theta``."""
         values, mean, coefficients = self._coefficients(theta)
         location = self.sample.X @ mean
-        past = np.repeat(self.series.values[-max(1, self.offset) :, None], mean.shape[1], axis=1)
-        following = self.model.mean.step(mean, past)
+        following = self.model.mean.step(mean, self.last_returns(mean.shape[1]))
         return Paths(
             values,
             np.vstack([location, following]),
             self.model.filter.variance(self.sample, mean, coefficients),
             self.sample.y[:, None] - location,
         )
+
+    def last_returns(self, paths: int) -> Array:
+        """The returns that the mean of the next one may depend on, the same on each of so many paths."""
+        return np.repeat(self.series.values[-max(1, self.offset) :, None], paths, axis=1)
 
     def _coefficients(self, theta: ArrayLike) -> tuple[dict[str, Array], Array, Array]:
         """The values of the parameters, and the coefficients of the mean (m, S) and of the variance (k, S)."""

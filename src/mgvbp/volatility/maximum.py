@@ -64,14 +64,8 @@ def maximise(function: Callable[[Array], Array], start: Array, scale: Array) -> 
     def part(which: int) -> Callable[[Array], Any]:
         return lambda x: at(x.tobytes())[which]
 
-    found = minimize(
-        part(0),
-        np.zeros(d),
-        jac=part(1),
-        hess=part(2),
-        method="trust-exact",
-        options={"gtol": 1e-4, "maxiter": 100},
-    )
+    options: Any = {"gtol": 1e-4, "maxiter": 100}
+    found = minimize(part(0), np.zeros(d), jac=part(1), hess=part(2), method="trust-exact", options=options)
     value, _, hessian = at(found.x.tobytes())
     return Maximum(start + scale * found.x, -value, -hessian / np.outer(scale, scale), bool(found.success))
 

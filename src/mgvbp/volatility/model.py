@@ -63,14 +63,10 @@ class VolatilityModel(ABC):
         convention: str = "arch",
     ) -> None:
         self.convention = one_of(convention, ("arch", "paper"), "convention")
-        default = (
-            "ar"
-            if positive_integer(lags, "lags", least=0)
-            else "constant"
-            if convention == "arch"
-            else "zero"
-        )
-        self.mean = Mean(default if mean is None else mean, lags)
+        if mean is None:
+            without_lags = "constant" if convention == "arch" else "zero"
+            mean = "ar" if positive_integer(lags, "lags", least=0) else without_lags
+        self.mean = Mean(mean, lags)
         self.dist = one_of(dist, tuple(LAWS), "dist")
         self.law = LAWS[self.dist]
         transforms: dict[Key, Transform] = {**dict.fromkeys(self.mean.names, Real()), **self._dynamics()}
@@ -148,10 +144,8 @@ class VolatilityModel(ABC):
         m = np.linalg.lstsq(sample.X, sample.y)[0]
         guesses = self._guesses(float(np.var(sample.y - sample.X @ m)))
         fixed = dict(zip(self.mean.names, m, strict=True))
-        values: dict[str, Array] = {
-            name: np.array([{**fixed, **self.law.typical, **guess}[name] for guess in guesses])
-            for name in self.parameters.names
-        }
+        points = [{**fixed, **self.law.typical, **guess} for guess in guesses]
+        values = {name: np.array([point[name] for point in points]) for name in self.parameters.names}
         return self.parameters.unconstrain(values)
 
     def simulate(
@@ -170,11 +164,9 @@ class VolatilityModel(ABC):
         arrays = self.parameters.constrain(psi[None])
         shocks = self.law.of(arrays).sample((BURN_IN + checked_days(days), 1), as_generator(rng))
         _, residuals = self._afresh(self.coefficients(arrays), shocks)
-        m = self.mean.coefficients(arrays)
-        returns = np.zeros((self.mean.lags + days, 1))
-        for t, residual in enumerate(residuals[BURN_IN:], start=self.mean.lags):
-            returns[t] = self.mean.step(m, returns[:t] if t else returns[:1]) + residual
-        return returns[self.mean.lags :, 0]
+        past = np.zeros((max(1, self.mean.lags), 1))
+        returns, _ = self.mean.onward(self.mean.coefficients(arrays), past, residuals[BURN_IN:])
+        return returns[:, 0]
 
     def fit(
         self,
@@ -203,15 +195,11 @@ class VolatilityModel(ABC):
         """
         series = self.series(returns)
         advise(series)
-        likelihood = Likelihood(self, series)
         chosen = self.prior(series) if prior is None else prior
-        return fit_volatility(
-            likelihood, chosen, tol=tol, max_evaluations=max_evaluations, rng=rng, progress=progress
-        )
+        options = {"tol": tol, "max_evaluations": max_evaluations, "rng": rng, "progress": progress}
+        return fit_volatility(Likelihood(self, series), chosen, **options)
 
     def __repr__(self) -> str:
         mean = f"mean={self.mean.kind!r}" if self.mean.kind != "ar" else f"lags={self.mean.lags}"
-        return (
-            f"{type(self).__name__}({', '.join(map(str, self.orders))}, {mean}, dist={self.dist!r}, "
-            f"convention={self.convention!r})"
-        )
+        settings = [*map(str, self.orders), mean, f"dist={self.dist!r}", f"convention={self.convention!r}"]
+        return f"{type(self).__name__}({', '.join(settings)})"

@@ -106,7 +106,7 @@ def plot_volatility(result: VolatilityResult, ax: Axes | None = None, level: flo
     volatility = np.asarray(result.conditional_volatility)
     ax.plot(days, volatility, color=LINE, linewidth=0.5, label="posterior mean")
     ticker = require("matplotlib.ticker", "plots")
-    few = high.max() < 5.0 * low.min()  # of 1, 2, 5, 10, ... would be in sight
+    few = high.max() < 5.0 * low.min()  # ticks at 1, 2, 5, 10, ... would be too far apart
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(ticker.MaxNLocator(5) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
@@ -136,24 +136,20 @@ def plot_forecast(
     for probability, shade in ((level, FAINT), (0.5, 1.0)):
         ends = future.quantile([0.5 - 0.5 * probability, 0.5 + 0.5 * probability], of="volatility").T
         ax.fill_between(ahead, *ends, color=BAND, alpha=shade, linewidth=0.0, label=f"{probability:.0%}")
-    ax.plot(
-        ahead,
-        future.volatility,
-        color=LINE,
-        linewidth=1.2,
-        linestyle="--",
-        label="root of the expected variance",
-    )
+    label = "root of the expected variance"
+    ax.plot(ahead, future.volatility, color=LINE, linewidth=1.2, linestyle="--", label=label)
     ax.axvline(0.5, color=GREY, linewidth=0.6)
     ax.set_ylim(bottom=0.0)
-    ax.set(xlabel=f"days after {_last_day(result)}", ylabel=UNIT)
+    index = result.returns.index
+    last = "the last return" if index is None else day_name(index[-1])
+    ax.set(xlabel=f"days after {last}", ylabel=UNIT)
     return _finished(ax, "Volatility forecast")
 
 
 def plot_residuals(result: VolatilityResult, ax: Axes | None = None, level: float = 0.9) -> Axes:
     """Standardised residuals against the quantiles of the fitted distribution.
 
-    The band has each ordered residual with probability ``level``, if the model is right: the k-th smallest of n
+    If the model is right, the band holds each ordered residual with probability ``level``: the k-th smallest of n
     uniform numbers has the Beta(k, n + 1 − k) distribution.
     """
     half = 0.5 * checked_probability(level, "level")
@@ -181,17 +177,10 @@ def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None
         low, high = np.quantile(draws[name], [0.001, 0.999])
         heights, edges = np.histogram(draws[name], 40, (float(low), float(high)))
         ax.stairs(heights / heights.max(), edges, fill=True, color=BAND)
-        error = result.ml.std_errors[name]
-        ax.errorbar(
-            result.ml.params[name],
-            -0.09,
-            xerr=error if np.isfinite(error) else None,
-            color=CYCLE[1],
-            marker="o",
-            markersize=3.0,
-            linewidth=1.0,
-            label="ML ± std. err." if name == names[0] else None,
-        )
+        estimate, error = result.ml.params[name], result.ml.std_errors[name]
+        label = "ML ± std. err." if name == names[0] else None
+        style: dict[str, Any] = {"color": CYCLE[1], "marker": "o", "markersize": 3.0, "linewidth": 1.0}
+        ax.errorbar(estimate, -0.09, xerr=error if np.isfinite(error) else None, label=label, **style)
         ax.set_xlim(low - 0.15 * (high - low), high + 0.15 * (high - low))  # a standard error may be huge
         ax.set_ylim(-0.18, 1.05)
         ax.set_yticks([])
@@ -210,9 +199,3 @@ def _finished(ax: Axes, title: str, days: Array | None = None) -> Axes:
             ax.xaxis.set_major_locator(locator)
             ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     return finished(ax, title, **BESIDE)
-
-
-def _last_day(result: VolatilityResult) -> str:
-    if result.returns.index is None:
-        return "the last return"
-    return day_name(result.returns.index[-1])

@@ -43,7 +43,7 @@ def write_report(
     rng: int = 0,
     progress: bool = False,
 ) -> list[Path]:
-    """Write what there is to say of ``result`` to a directory, which is made if it is not there.
+    """Write a report on ``result`` to a directory, which is created if it does not exist.
 
     Files of the same names are replaced, others are left alone: ``summary.txt``; ``parameters.csv``,
     ``volatility.csv``, ``forecast.csv`` and ``risk.csv``; ``posterior.npz``, for `mgvbp.load`; ``overview.png``,
@@ -199,9 +199,8 @@ def _write(parts: dict[str, Callable[[Path], object]], directory: Path, progress
     try:
         directory.mkdir(parents=True, exist_ok=True)
         console = Console(stderr=True)
-        for name, write in track(
-            parts.items(), "report", console=console, transient=True, disable=not progress
-        ):
+        shown = track(parts.items(), "report", console=console, transient=True, disable=not progress)
+        for name, write in shown:
             path = directory / name
             write(path)
             written.append(path)

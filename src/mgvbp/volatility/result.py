@@ -16,6 +16,7 @@ from mgvbp.volatility.forecast import PATHS, Forecast, checked_level, checked_pr
 from mgvbp.volatility.laws import Law
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.maximum import MaximumLikelihood, fit_after, fit_from, maximise
+from mgvbp.volatility.plots import plot_result, plot_volatility
 from mgvbp.volatility.risk import mixture_quantile, mixture_tail_mean
 from mgvbp.volatility.series import Series
 
@@ -59,7 +60,7 @@ class Estimates:
         return self.ml.bic
 
     def _summary(self, model: str, series: Series, new: int, unit: str) -> str:
-        """A table under a heading on the model, the run and the data; ``new`` data were fitted, ``unit`` names them."""
+        """A table under a heading on the model, the run and the data: ``new`` days were fitted, called ``unit``."""
         days, span = self.ml.likelihood.n_obs, f", {series.span}" if series.span else ""
         given = "; the lower bound is that of the new ones given the old" if new < days else ""
         count = f"{new:,} new of {days:,}" if given else f"{days:,}"
@@ -123,25 +124,25 @@ class VolatilityResult(Estimates):
     @property
     def conditional_volatility(self) -> Any:
         """The posterior mean of √h_t for each day; a pandas Series if the returns were one."""
-        return self._labelled(np.sqrt(self.paths.variance[:-1]).mean(axis=1), "volatility")
+        return self.returns.labelled(np.sqrt(self.paths.variance[:-1]).mean(axis=1), "volatility")
 
     def volatility_band(self, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval of √h_t that has posterior probability ``level``, for each day."""
         half = 0.5 * checked_probability(level, "level")
         tails = [0.5 - half, 0.5 + half]
         low, high = np.sqrt(np.quantile(self.paths.variance[:-1], tails, axis=1))
-        return self._labelled(low, "lower"), self._labelled(high, "upper")
+        return self.returns.labelled(low, "lower"), self.returns.labelled(high, "upper")
 
     @property
     def residuals(self) -> Any:
         """Posterior means of the residuals e_t."""
-        return self._labelled(self.paths.residuals.mean(axis=1), "residual")
+        return self.returns.labelled(self.paths.residuals.mean(axis=1), "residual")
 
     @property
     def standardized_residuals(self) -> Any:
         """Posterior means of z_t = e_t/√h_t: what the model leaves unexplained."""
         z = self.paths.residuals / np.sqrt(self.paths.variance[:-1])
-        return self._labelled(z.mean(axis=1), "standardized residual")
+        return self.returns.labelled(z.mean(axis=1), "standardized residual")
 
     def forecast(self, horizon: int = 10, draws: int = PATHS, rng: int | np.random.Generator = 0) -> Forecast:
         """Simulate the next ``horizon`` days: ``draws`` paths, over the posterior and over future shocks.
@@ -190,14 +191,10 @@ class VolatilityResult(Estimates):
 
     def plot_volatility(self, ax: Axes | None = None, level: float = 0.9) -> Axes:
         """Draw the conditional standard deviation of each day with its credible band."""
-        from mgvbp.volatility.plots import plot_volatility
-
         return plot_volatility(self, ax, level)
 
     def plot(self, **options: Any) -> Figure:
         """A figure of the returns, the volatility with its band, the forecast and the residuals."""
-        from mgvbp.volatility.plots import plot_result
-
         return plot_result(self, **options)
 
     @cached_property
@@ -210,15 +207,12 @@ class VolatilityResult(Estimates):
         # the cached paths can be had again, and are by far the largest part
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _labelled(self, values: Array, name: str) -> Any:
-        return self.returns.labelled(values, self.likelihood.offset, name)
-
     def __repr__(self) -> str:
         return f"VolatilityResult({self.model!r}, lower bound {self.lower_bound:.3f})"
 
 
 def fit_volatility(likelihood: Likelihood, prior: Prior, **options: Any) -> VolatilityResult:
-    """From the best point of a grid to the posterior mode; from there to the posterior and the ML estimate.
+    """Search for the mode from the best point of a grid, and for the posterior and the ML estimate from the mode.
 
     The options are those of `mgvbp.fit`.
     """

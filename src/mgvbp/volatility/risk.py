@@ -37,50 +37,24 @@ def mixture_log_density(x: ArrayLike, mu: Array, sigma: Array, law: Law = NORMAL
     return np.asarray(logsumexp(terms, axis=-1) - math.log(terms.shape[-1]))
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # far from all components the density is 0
 def mixture_quantile(p: ArrayLike, mu: Array, sigma: Array, law: Law = NORMAL) -> Array:
     """The x with ``P(r ≤ x) = p``, for levels p between 0 and 1.
+
+    It is found by Newton's method on ``log P(r ≤ x)``, which is nearly straight far out, where the probability is not.
+    The quantile lies between the least and the largest of the components' quantiles. That bracket shrinks as the
+    search goes on, and is halved where a step of Newton's method would leave it or is not half as long as the last.
 
     Examples
     --------
     >>> mixture_quantile([0.01, 0.05], np.zeros(2), np.array([1.0, 2.0])).round(4)
     array([-4.1083, -2.6148])
     """
-    return _solve(np.asarray(p)[..., None], mu, sigma, law)
-
-
-def mixture_tail_mean(p: ArrayLike, mu: Array, sigma: Array, law: Law = NORMAL) -> Array:
-    """``E[r | r ≤ q]`` with q the quantile of level p: ``mean_s [μ_s F(z_s) + σ_s ∫_{−∞}^{z_s} u f(u) du] / p``.
-
-    Here ``z_s = (q − μ_s)/σ_s``.
-
-    Examples
-    --------
-    >>> mixture_tail_mean([0.01, 0.05], np.zeros(2), np.array([1.0, 2.0])).round(4)
-    array([-4.842 , -3.5251])
-    """
     levels = np.asarray(p)[..., None]
-    z = (_solve(levels, mu, sigma, law)[..., None] - mu) / sigma
-    parts = mu * law.cdf(z) + sigma * law.partial_mean(z)
-    return np.asarray(parts.mean(axis=-1) / levels[..., 0])
-
-
-@np.errstate(
-    divide="ignore", invalid="ignore", over="ignore"
-)  # between components far apart the density is 0
-def _solve(levels: Array, mu: Array, sigma: Array, law: Law) -> Array:
-    """The quantiles, by Newton's method on ``log P(r ≤ x)``: nearly straight far out, where the probability is not.
-
-    The quantile lies between the least and the largest of the components' quantiles. That bracket shrinks as the
-    search goes on, and is halved where a step of Newton's method would leave it or is not half as long as the last.
-    """
     # the upper half is the lower half of −r, where small probabilities keep their digits
     lower = levels <= 0.5
-    sign, level, mu = (
-        np.where(lower, 1.0, -1.0),
-        np.where(lower, levels, 1.0 - levels),
-        np.where(lower, mu, -mu),
-    )
-    law = law.mirrored(~lower)
+    sign = np.where(lower, 1.0, -1.0)
+    level, mu, law = np.where(lower, levels, 1.0 - levels), sign * mu, law.mirrored(~lower)
     components = mu + sigma * law.quantile(level)
     low, high, x = components.min(axis=-1), components.max(axis=-1), components.mean(axis=-1)
     tolerance = ACCURACY * sigma.max(axis=-1) + 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
@@ -99,3 +73,18 @@ def _solve(levels: Array, mu: Array, sigma: Array, law: Law) -> Array:
         if (last <= np.where(good, close, tolerance)).all():
             break
     return np.asarray(sign * x)
+
+
+def mixture_tail_mean(p: ArrayLike, mu: Array, sigma: Array, law: Law = NORMAL) -> Array:
+    """``E[r | r ≤ q]`` with q the quantile of level p: ``mean_s [μ_s F(z_s) + σ_s ∫_{−∞}^{z_s} u f(u) du] / p``.
+
+    Here ``z_s = (q − μ_s)/σ_s``.
+
+    Examples
+    --------
+    >>> mixture_tail_mean([0.01, 0.05], np.zeros(2), np.array([1.0, 2.0])).round(4)
+    array([-4.842 , -3.5251])
+    """
+    z = (mixture_quantile(p, mu, sigma, law)[..., None] - mu) / sigma
+    parts = mu * law.cdf(z) + sigma * law.partial_mean(z)
+    return np.asarray(parts.mean(axis=-1) / np.asarray(p))

@@ -1,9 +1,8 @@
 """How good were variances, densities and value at risk: losses against a proxy, leave-one-out, tests of exceedances.
 
 The tests are likelihood ratios. The log-likelihood of n₁ exceedances and n₀ other days at probability π is
-``n₀ log(1 − π) + n₁ log π``, with ``0 log 0 = 0``, so that series with none, with nothing else, or without any pair of
-them are no special case. The distributions of both hold for long series: with less than about 5 expected exceedances
-read them as a hint.
+``n₀ log(1 − π) + n₁ log π``. With ``0 log 0 = 0`` a series without exceedances, or without any other day, is no special
+case. The p-values hold for long series: with less than about 5 expected exceedances take them as a hint.
 """
 
 from __future__ import annotations

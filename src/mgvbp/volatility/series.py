@@ -41,7 +41,7 @@ class Series:
         Only new days after others, which are not the ``whole`` series, may be constant.
         """
         if isinstance(data, Series):
-            data = data.values if data.index is None else data.labelled(data.values)
+            data = data.labelled(data.values)
         index = getattr(data, "index", None)
         index = index if hasattr(index, "to_numpy") else None  # a list has a method of this name
         columns = getattr(data, "columns", None)
@@ -123,13 +123,13 @@ class Series:
             index = self.index.append(more.index)
         return Series(frozen(np.concatenate([self.values, more.values])), index, self.name)
 
-    def labelled(self, values: Array, start: int = 0, name: str | None = None) -> Any:
-        """``values`` of the days from ``start`` on: a pandas Series if this one came as such."""
+    def labelled(self, values: Array, name: str | None = None) -> Any:
+        """``values`` of the last days, as many as they are: a pandas Series if this one came as such."""
         if self.index is None:
             return values
         import pandas as pd
 
-        return pd.Series(values, index=self.index[start : start + len(values)], name=name or self.name)
+        return pd.Series(values, index=self.index[len(self) - len(values) :], name=name or self.name)
 
 
 def day_name(day: Any) -> str:
@@ -177,10 +177,11 @@ def _numbers(data: Any, what: str) -> Array:
     """``data`` as floats; complex numbers, truth values and numbers in quotes are refused."""
     try:
         given = np.asarray(data)
-        others = (str, bytes, bool, np.bool_, complex)
-        if given.dtype.kind in "fiu" or (
-            given.dtype.kind == "O" and not any(isinstance(entry, others) for entry in given.flat)
-        ):
+        mixed = given.dtype.kind == "O"
+        refused = mixed and any(
+            isinstance(entry, (str, bytes, bool, np.bool_, complex)) for entry in given.flat
+        )
+        if given.dtype.kind in "fiuO" and not refused:
             return np.asarray(data, dtype=np.float64)
         kind = f" of {given.dtype}"
     except (TypeError, ValueError, OverflowError):

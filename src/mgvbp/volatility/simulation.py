@@ -2,9 +2,8 @@
 
 Coefficients are columns, one a draw: (ω, α_1..α_p, γ_1..γ_o, β_1..β_q) for GARCH and EGARCH of ``orders`` (p, o, q),
 (ω, [φ], d, [β]) for FIGARCH of ``orders`` (p, q), with ω the intercept of the ARCH(∞) form. Draws are the last axis
-everywhere. Shocks z are given, of shape (H, S), or (H, n, S) for n paths a draw; a last axis of 1 stands for S equal
-columns. Draws whose variance explodes or turns negative end as inf or nan, without a warning and without touching the
-others.
+everywhere. Shocks z are given, of shape (H, S), or (H, n, S) for n paths a draw; a last axis of 1 is broadcast to S.
+Draws whose variance explodes or turns negative end as inf or nan, without a warning and without an effect on others.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from mgvbp.core import Array, positive_integer, require_memory
 from mgvbp.errors import InvalidInputError
-from mgvbp.volatility.filters import MEAN_ABSOLUTE
+from mgvbp.volatility.filters import MEAN_ABSOLUTE, figarch_coefficients
 
 BURN_IN = 1000
 """The first days of a simulation, which are dropped. A persistence of 0.99 has left 4e-5 of the start by then."""
@@ -161,9 +160,8 @@ def simulate_figarch(
     """
     H, K = len(shocks), truncation
     kept = squares[max(0, len(squares) - K) :]
-    known = np.empty(
-        (K, *np.broadcast_shapes(squares.shape[1:], np.shape(presample)))
-    )  # e² of the last K days
+    # e² of the last K days
+    known = np.empty((K, *np.broadcast_shapes(squares.shape[1:], np.shape(presample))))
     known[: K - len(kept)], known[K - len(kept) :] = presample, kept
     # what the past gives to each day is the same on all paths of a draw; lag by lag, as its weight appears
     base = coefficients[0] + np.zeros((H, *known.shape[1:]))
@@ -201,9 +199,7 @@ def figarch_weights(orders: tuple[int, int], coefficients: Array, truncation: in
     >>> np.concatenate(list(weights))
     array([0.3  , 0.13 , 0.079])
     """
-    p, q = orders
-    zero = np.zeros(coefficients.shape[1:])
-    phi, d, beta = coefficients[1] if p else zero, coefficients[1 + p], coefficients[-1] if q else zero
+    _, phi, d, beta = figarch_coefficients(orders, coefficients)
     delta, weight = d, phi - beta + d
     yield weight
     for k in range(2, truncation + 1):

@@ -32,12 +32,9 @@ class Filter(ABC):
     the others. Large jobs are split among ``NUMBA_NUM_THREADS`` threads.
     """
 
-    size: int
-    """The number of coefficients k."""
-
     @abstractmethod
     def _rows(self, sample: FilterData, coefficients: Array) -> Array:
-        """What the kernel wants to know of each draw, (R, S), from the coefficients (k, S)."""
+        """The numbers that the kernel needs of each draw, (R, S), from the coefficients (k, S)."""
 
     @abstractmethod
     def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
@@ -46,6 +43,7 @@ class Filter(ABC):
         ``mean`` is (m, LANES) and ``rows`` (R, LANES).
         """
 
+    @np.errstate(all="ignore")
     def log_likelihood(
         self,
         sample: FilterData,
@@ -72,9 +70,7 @@ class Filter(ABC):
         -------
         ndarray of shape (S,)
         """
-        days = len(sample) - first
-        with np.errstate(all="ignore"):
-            rows = in_blocks(law.rows(np.shape(coefficients)[1]))
+        rows = in_blocks(law.rows(np.shape(coefficients)[1]))
 
         def summed(block: int, mean: Array, h: Array, plainly: Flags) -> Array:
             sums = np.empty((2, LANES))
@@ -82,9 +78,9 @@ class Filter(ABC):
             return sums
 
         logs, terms = self._over_blocks(sample, mean, coefficients, summed)
-        with np.errstate(all="ignore"):
-            return law.total(days, logs, terms)
+        return law.total(len(sample) - first, logs, terms)
 
+    @np.errstate(all="ignore")
     def variance(self, sample: FilterData, mean: ArrayLike, coefficients: ArrayLike) -> Array:
         """The conditional variances of each draw, (T + 1, S): every day's, and at last tomorrow's.
 
@@ -102,9 +98,7 @@ class Filter(ABC):
         """Filter all blocks and put their results side by side; in threads where there is enough to do."""
         values = np.asarray(coefficients, dtype=np.float64)
         draws = values.shape[1]
-        with np.errstate(all="ignore"):
-            means = in_blocks(np.asarray(mean, dtype=np.float64))
-            rows = in_blocks(self._rows(sample, values))
+        means, rows = in_blocks(np.asarray(mean, dtype=np.float64)), in_blocks(self._rows(sample, values))
 
         def work(block: int) -> Array:
             h, plainly = np.empty((len(sample) + 1, LANES)), np.empty(LANES, dtype=np.bool_)
@@ -136,14 +130,13 @@ class LaggedFilter(Filter):
                 "the variance needs a term in past returns: 1 or 2 lags of α (p) or of γ (o)"
             )
         self.orders = (p, o, q)
-        self.size = 1 + p + o + q
 
     def _by_lag(self, coefficients: Array) -> Array:
         """α, γ and β at lags one and two, (3, 2, S); zero where the model has none."""
         lags = np.zeros((3, MOST_LAGS, coefficients.shape[1]))
         row = 1
-        for kind, order in enumerate(self.orders):
-            lags[kind, :order] = coefficients[row : row + order]
+        for kind, order in zip(lags, self.orders, strict=True):
+            kind[:order] = coefficients[row : row + order]
             row += order
         return lags
 
@@ -158,6 +151,6 @@ def check_orders(most: int, **orders: int) -> None:
 def in_blocks(rows: Array) -> Array:
     """Rows of draws (R, S) as blocks (B, R, LANES), the last draw repeated where S falls short."""
     blocks = -(-rows.shape[1] // LANES)
-    missing = blocks * LANES - rows.shape[1]
-    full = np.concatenate([rows, np.repeat(rows[:, -1:], missing, axis=1)], axis=1)
+    missing = np.repeat(rows[:, -1:], blocks * LANES - rows.shape[1], axis=1)
+    full = np.concatenate([rows, missing], axis=1)
     return np.ascontiguousarray(full.reshape(len(rows), blocks, LANES).transpose(1, 0, 2))

@@ -59,17 +59,12 @@ class FigarchFilter(Filter):
         check_orders(1, p=p, q=q)
         self.orders = (p, q)
         self.truncation = positive_integer(truncation, "truncation")
-        self.size = 2 + p + q
 
     def _rows(self, sample: FilterData, coefficients: Array) -> Array:
-        p, q = self.orders
-        zeros = np.zeros(coefficients.shape[1])
         bases = BASES.setdefault(sample, {})
         if self.truncation not in bases:
             bases[self.truncation] = long_memory(sample, self.truncation)
-        return np.stack([
-            coefficients[0], coefficients[1] if p else zeros, coefficients[1 + p], coefficients[-1] if q else zeros,
-        ])  # fmt: skip
+        return figarch_coefficients(self.orders, coefficients)
 
     def _fill(self, sample: FilterData, mean: Array, rows: Array, h: Array, plainly: Flags) -> None:
         start = sample.startup
@@ -78,6 +73,13 @@ class FigarchFilter(Filter):
         figarch(
             sample.y, sample.X, mean, rows, v, self.truncation, start.distant_square, start.bounds, h, plainly
         )
+
+
+def figarch_coefficients(orders: tuple[int, int], coefficients: Array) -> Array:
+    """ω, φ, d and β (4, S), zero where the model has none."""
+    full = np.zeros((4, coefficients.shape[1]))
+    full[[True, orders[0] == 1, True, orders[1] == 1]] = coefficients
+    return full
 
 
 def long_memory(sample: FilterData, truncation: int) -> Array:

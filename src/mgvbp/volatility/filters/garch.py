@@ -2,8 +2,8 @@
 
 ``h_t = ω + Σ α_i e²_{t−i} + Σ γ_i e²_{t−i} 1[e_{t−i} < 0] + Σ β_i h_{t−i}``
 
-What the days before owe to the next two, ``next`` and ``later``, is all the state there is (the transposed form
-of a digital filter): with α⁻ = α + γ on days of losses,
+The state is what past days add to the variances of the next two, ``next`` and ``later`` (the transposed form of a
+digital filter). With α + γ in place of α after a loss,
 
     ``h_t = next,  next ← later + ω + α_1 e²_t + β_1 h_t,  later ← α_2 e²_t + β_2 h_t``.
 """
@@ -53,7 +53,7 @@ def garch(
 ) -> None:
     """Write the variances of a block of draws to ``h`` (T + 1, LANES).
 
-    ``rows`` (9, LANES) are next, ω, α_1, α⁻_1, β_1, later, α_2, α⁻_2, β_2; the last four count if ``two``.
+    ``rows`` (9, LANES) are next, ω, α_1, α_1 + γ_1, β_1, later, α_2, α_2 + γ_2, β_2; the last four count if ``two``.
     """
     days, m, n = len(y), X.shape[1], h.shape[1]
     work = np.empty(11 * LANES)

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
 from mgvbp.core import Array
@@ -51,22 +50,16 @@ def _jit(function: Function, *, keep: bool) -> Function:
     return cast("Function", decorate(function))
 
 
-def _bits_of(typing: Any, value: Any) -> Any:
-    return types.int64(types.float64), _bitcast
+@compiled
+def bits_of(value: float) -> np.int64:
+    """The 64 bits of a float, as an integer."""
+    return np.float64(value).view(np.int64)
 
 
-def _float_of(typing: Any, bits: Any) -> Any:
-    return types.float64(types.int64), _bitcast
-
-
-def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
-
-
-bits_of = cast("Callable[[float], int]", intrinsic(_bits_of))
-"""The 64 bits of a float, as an integer; for kernels only."""
-float_of = cast("Callable[[int], float]", intrinsic(_float_of))
-"""The float that these 64 bits are; for kernels only."""
+@compiled
+def float_of(bits: np.int64) -> np.float64:
+    """The float that these 64 bits are."""
+    return np.int64(bits).view(np.float64)
 
 
 @compiled
