@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from mgvbp.core.storage import read_archive, write_archive
 from mgvbp.core.version import __version__
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
-from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.run.encoding import Decoder, Encoder
 from mgvbp.run.evaluation import Evaluator
 from mgvbp.run.loop import Snapshot, rows_of
@@ -215,36 +214,21 @@ def _same_draws(before: Array, now: Array) -> bool:
 
 def encoded(saved: Saved) -> tuple[dict[str, Any], dict[str, list[NDArray[Any]]]]:
     """The header and the arrays of a file; the arrays are not copied."""
-    encoder, snapshot = Encoder(), saved.snapshot
-    trace = snapshot.trace if snapshot else None
-    content = {
-        "settings": encoder(saved.settings),
-        "snapshot": encoder(replace(snapshot, rows=()) if snapshot else None),
-        "trace": encoder({name: getattr(trace, name) for name in TRACE_DTYPES} if trace else None),
-        "failures": asdict(saved.failures),
-        **{name: encoder(_fields(getattr(saved, name))) for name in ("part", "witness")},
-    }
-    return {"version": __version__, "content": content}, encoder.arrays
-
-
-def _fields(part: Part | None) -> dict[str, Any] | None:
-    return None if part is None else {"theta": part.theta, "known": part.known, "arrays": part.arrays}
+    encoder, trace = Encoder(), None
+    if saved.snapshot:  # its rows are stored by columns
+        trace, saved = saved.snapshot.trace, replace(saved, snapshot=replace(saved.snapshot, rows=()))
+    return {"version": __version__, "content": encoder({"saved": saved, "trace": trace})}, encoder.arrays
 
 
 def read_checkpoint(path: str | PathLike[str]) -> Saved:
     """What a `Recorder` wrote; anything else raises `FileFormatError`."""
     header, arrays = read_archive(path, "checkpoint")
     try:
-        content, decoder = header["content"], Decoder(arrays)
-        settings, snapshot, trace = (decoder(content[name]) for name in ("settings", "snapshot", "trace"))
-        part, witness = (decoder(content[name]) for name in ("part", "witness"))
-        return Saved(
-            settings,
-            replace(snapshot, rows=rows_of(Trace(**trace))) if snapshot else None,
-            Part(**part) if part else None,
-            Part(**witness) if witness else None,
-            Failures(**content["failures"]),
-        )
+        content = Decoder(arrays)(header["content"])
+        saved: Saved = content["saved"]
+        if saved.snapshot:
+            saved = replace(saved, snapshot=replace(saved.snapshot, rows=rows_of(content["trace"])))
+        return saved
     except Exception as error:  # whatever the classes of another version make of it
         version = header.get("version", "an unknown version")
         raise FileFormatError(

@@ -13,7 +13,7 @@ from mgvbp.auto import Auto, streams
 from mgvbp.core.checks import as_floats, as_path, positive_integer, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.version import __version__
-from mgvbp.errors import FileFormatError, InvalidInputError
+from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import initial_frame
 from mgvbp.models.smooth import SmoothRegression
@@ -83,18 +83,12 @@ def resume(
     """
     saved, prior = read_checkpoint(as_path(path)), as_prior(prior)
     log_likelihood = as_function(log_likelihood)
-    try:
-        stored = dict(saved.settings)
-        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
-        stored.setdefault("labels", None)  # files of version 0.1 have none
-        known = {name: stored.pop(name) for name in names}
-        settings = Settings(**stored)
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
+    known = saved.settings
     if known["version"] != __version__:
         raise InvalidInputError(
             f"{path} was written by mgvbp {known['version']}; this is {__version__}, whose draws may differ"
         )
+    settings = Settings(**{field.name: known[field.name] for field in fields(Settings)})
     if known["other_prior"] and prior is None:
         raise InvalidInputError(
             f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
