@@ -183,14 +183,10 @@ class TransformedMarginal(Marginal):
         result[inside] = self._by_halves(values[inside])
         return result
 
-    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
-        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
-        t = self._transform
-        if not isinstance(t, Elementwise):
-            return None
-        i = np.ravel_multi_index(index, self.shape)
+    def alone(self, i: int, parameters: Parameters) -> Marginal:
+        """The marginal of the i-th entry, which is a function of the i-th unconstrained number alone."""
         mu, sd = (numbers[[i]] for numbers in self._normal)
-        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: t.single}), label)
+        return TransformedMarginal(Gaussian(mu, variance=sd**2), parameters, parameters.names[0])
 
     def _by_halves(self, values: Array) -> Array:
         try:
@@ -237,13 +233,9 @@ class MixtureMarginal(Marginal):
         terms = [part._log_density(values) for part in self._parts]
         return np.asarray(logsumexp(np.log(self._mixture.weights)[:, None] + terms, axis=0))
 
-    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
-        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
-        t = self._transform
-        if not isinstance(t, Elementwise):
-            return None
-        i = self._where[int(np.ravel_multi_index(index, self.shape))]
-        return MixtureMarginal(self._mixture.marginal([i]), Parameters({label: t.single}), label)
+    def alone(self, i: int, parameters: Parameters) -> Marginal:
+        """The marginal of the i-th entry, which is a function of the i-th unconstrained number alone."""
+        return MixtureMarginal(self._mixture.marginal([self._where[i]]), parameters, parameters.names[0])
 
 
 class EntryMarginal(Marginal):
@@ -269,10 +261,14 @@ class EntryMarginal(Marginal):
         return self._whole.quantile(levels)[..., *self._index]
 
     def _log_density(self, values: Array) -> Array:
-        if not isinstance(self._whole, TransformedMarginal | MixtureMarginal):
+        whole, transform = self._whole, getattr(self._whole, "_transform", None)
+        if not isinstance(whole, TransformedMarginal | MixtureMarginal) or not isinstance(
+            transform, Elementwise
+        ):
             return super()._log_density(values)
-        alone = self._whole.alone(self.name, self._index)
-        return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
+        parameters = Parameters({self.name: transform.single})
+        alone = whole.alone(int(np.ravel_multi_index(self._index, whole.shape)), parameters)
+        return np.asarray(alone.log_density(values))
 
 
 def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[str, tuple[int, ...]]:

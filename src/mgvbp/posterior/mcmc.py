@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from mgvbp.core.checks import as_key, positive_integer, require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.core.progress import progress as progress_bar
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
-from mgvbp.posterior.arviz import data_tree, for_arviz
-from mgvbp.posterior.diagnostics import LogDensity
+from mgvbp.posterior.arviz import exported
+from mgvbp.posterior.diagnostics.weights import Evaluate, LogDensity, Target
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import called, checked_derivatives, checked_values
 from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_chains
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 
 REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
 """What to do about chains that disagree."""
-
-Evaluate = Callable[[Array], tuple[Array, Array | None]]
-
-
-@runtime_checkable
-class Target(Protocol):
-    """A log density that can be sampled; that of a fit is a `mgvbp.run.density.Density`."""
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether `evaluating` may be asked for gradients."""
-
-    def evaluating(
-        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
-    ) -> AbstractContextManager[Evaluate]:
-        """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
 
 
 class Function:
@@ -116,7 +100,11 @@ def mcmc(
         )
     attributes = described(sampled, target.has_gradient)
     warn(sampled, failures, attributes, length)
-    return exported(posterior, sampled, attributes)
+    stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
+    if sampled.step_size is not None:
+        stats["diverging"] = sampled.diverging
+    flat = {name: column.reshape(-1) for name, column in stats.items()}
+    return exported(posterior, sampled.theta.reshape(-1, posterior.dim), flat, number, attributes)
 
 
 def described(sampled: Sampled, gradients: bool) -> dict[str, Any]:
@@ -160,23 +148,3 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
         REMEDY,
         largest_rhat(sampled.theta),
     )
-
-
-def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> Any:
-    """The draws as ArviZ has them."""
-    chains, _, dim = sampled.theta.shape
-    theta = sampled.theta.reshape(-1, dim)
-    stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
-    if sampled.step_size is not None:
-        stats["diverging"] = sampled.diverging
-    tree = data_tree(
-        theta,
-        parameters=posterior.parameters,
-        labels=None if posterior.parameters is None and not posterior._labelled else posterior.labels,
-        stats={name: column.reshape(-1) for name, column in stats.items()},
-        pointwise=posterior._pointwise,
-        chains=chains,
-    )
-    tree.attrs.update(attributes)
-    tree["posterior"].attrs.update(attributes)
-    return for_arviz(tree)

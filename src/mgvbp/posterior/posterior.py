@@ -15,7 +15,7 @@ from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.arviz import data_tree, for_arviz
+from mgvbp.posterior.arviz import exported
 from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
@@ -216,14 +216,7 @@ class Posterior(Examined):
         stats = {"log_q": self.log_density(theta)}
         if self._target is not None:
             stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
-        tree = data_tree(
-            theta,
-            parameters=self.parameters,
-            labels=None if self.parameters is None and not self._labelled else self.labels,
-            stats=stats,
-            pointwise=self._pointwise,
-        )
-        return for_arviz(tree)
+        return exported(self, theta, stats)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.

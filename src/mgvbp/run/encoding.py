@@ -24,7 +24,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 
 PACKAGES = ("auto", "core", "estimators", "methods", "posterior", "run", "surfaces")
-"""Where the records of a checkpoint are: named tuples and dataclasses, made again from their fields, and enumerations."""
+"""Packages of the records of a checkpoint: enumerations, and named tuples and dataclasses, made from their fields."""
 PARTS: dict[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
     Full: (Full, ("dim",)),
     Diagonal: (Diagonal, ("dim",)),

@@ -58,9 +58,8 @@ class Execution:
                 evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
             )
             if recorder:
-                recorder.write(
-                    first=True
-                )  # a bad path shows at once, and there is always a file to resume from
+                # a bad path shows at once, and there is always a file to resume from
+                recorder.write(first=True)
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
                 keep = recorder.keep

@@ -15,7 +15,7 @@ from mgvbp.posterior.diagnostics.condition import condition
 from mgvbp.posterior.diagnostics.diagnosis import Diagnosis
 from mgvbp.posterior.diagnostics.lines import Lines, along_lines
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
-from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
+from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer
 from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path, by_profiles
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import ERRORS, TOLERANCE, correctable
@@ -25,6 +25,7 @@ from mgvbp.posterior.diagnostics.weights import (
     apart,
     beyond,
     evaluated,
+    evaluated_outside,
     pareto_smoothed,
 )
 from mgvbp.surfaces.archive import Archive
@@ -156,8 +157,8 @@ def further_out(
     source = Outer(q)
     each = max(1, outer(num_draws) // q.dim)
     theta = source.sample(each * q.dim, rng)
-    log_p = evaluated_outside(log_density, theta)
-    return None if log_p is None else Outside(theta, log_p, source)
+    found = evaluated_outside(log_density, theta)
+    return None if found is None else Outside(theta, found[0], source)
 
 
 def _marginals(

@@ -54,7 +54,7 @@ class Marginals(NamedTuple):
 def by_weights(q: Gaussian, pool: Pool, weights: Array) -> Marginals:
     """The marginals by the normalised ``weights`` (N,) of the draws for the posterior."""
     v, columns = pool.weights_of_q, []
-    for x in standardised(q, pool.theta):
+    for _, x in standardised(q, pool.theta):
         at_p, at_q = x - weights @ x, x - v @ x
         var_p = np.maximum(weights @ np.square(at_p), SMALLEST)
         var_q = np.maximum(v @ np.square(at_q), SMALLEST)
@@ -71,10 +71,10 @@ def by_weights(q: Gaussian, pool: Pool, weights: Array) -> Marginals:
     return Marginals(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
-def standardised(q: Gaussian, theta: Array) -> Iterator[Array]:
-    """The draws (N, d) in standard deviations of q from its mean, some parameters at a time."""
+def standardised(q: Gaussian, theta: Array) -> Iterator[tuple[slice, Array]]:
+    """The draws (N, d) in standard deviations of q from its mean, some parameters at a time, and which these are."""
     step = max(1, NUMBERS // len(theta))
     mean, std = q.mean, q.std
     for start in range(0, q.dim, step):
         some = slice(start, start + step)
-        yield (theta[:, some] - mean[some]) / std[some]
+        yield some, (theta[:, some] - mean[some]) / std[some]

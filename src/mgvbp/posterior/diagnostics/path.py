@@ -83,45 +83,39 @@ def by_path(
     h = np.where(at > 0.0, h, 0.0)
     h = np.where(at > 0.0, h - at @ h, 0.0)
     terms = _of_gradients(q, pool, h, at, profiles) if by_gradients else _of_values(q, pool, h, at, profiles)
-    columns, start = [], 0
-    for of_mean, of_square in terms:
-        columns.append(_moved(at, of_mean, of_square, start, profiles))
-        start += of_mean.shape[1]
+    columns = [_moved(at, *term, profiles) for term in terms]
     return Marginals(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
 def by_profiles(profiles: Profiles) -> Marginals:
     """The marginals by their profiles alone."""
     nothing, at = np.zeros((1, len(profiles.slopes))), np.ones(1)
-    return Marginals(*_moved(at, nothing, nothing, 0, profiles))
+    return Marginals(*_moved(at, slice(None), nothing, nothing, profiles))
 
 
 def _of_values(
     q: Gaussian, pool: Pool, h: Array, at: Array, profiles: Profiles | None
-) -> Iterator[tuple[Array, Array]]:
-    """What each draw contributes to the changes of the means of x and x², (N, some parameters) each."""
-    start = 0
-    for x in standardised(q, pool.theta):
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Some parameters, and what each draw contributes to the changes of the means of x and x², (N, some) each."""
+    for some, x in standardised(q, pool.theta):
         rest, square = np.repeat(h[:, None], x.shape[1], axis=1), np.square(x)
         if profiles is not None:
-            rest -= _centred(at, profiles.heights(start, x))
-        start += x.shape[1]
-        yield rest * (x - at @ x), rest * (square - at @ square)
+            rest -= _centred(at, profiles.heights(some, x))
+        yield some, rest * (x - at @ x), rest * (square - at @ square)
 
 
 def _of_gradients(
     q: Gaussian, pool: Pool, h: Array, at: Array, profiles: Profiles | None
-) -> Iterator[tuple[Array, Array]]:
+) -> Iterator[tuple[slice, Array, Array]]:
     """The same by Stein's identity."""
     assert pool.gradients is not None
-    slopes, start = slopes_along(q, pool.theta, pool.gradients) * (1.0 + h)[:, None], 0
-    for x in standardised(q, pool.theta):
-        rest = slopes[:, start : start + x.shape[1]]
+    slopes = slopes_along(q, pool.theta, pool.gradients) * (1.0 + h)[:, None]
+    for some, x in standardised(q, pool.theta):
+        rest = slopes[:, some]
         if profiles is not None:
-            heights = _centred(at, profiles.heights(start, x))
-            rest = rest - profiles.steepness(start, x) * (1.0 + heights)
-        start += x.shape[1]
-        yield rest, rest * x
+            heights = _centred(at, profiles.heights(some, x))
+            rest = rest - profiles.steepness(some, x) * (1.0 + heights)
+        yield some, rest, rest * x
 
 
 def _centred(at: Array, values: Array) -> Array:
@@ -130,7 +124,7 @@ def _centred(at: Array, values: Array) -> Array:
 
 
 def _moved(
-    at: Array, of_mean: Array, of_square: Array, start: int, profiles: Profiles | None
+    at: Array, some: slice, of_mean: Array, of_square: Array, profiles: Profiles | None
 ) -> tuple[Array, Array, Array, Array]:
     """Shift and logarithm of the ratio of the standard deviations, with errors, from each draw's contributions."""
     shift, square = at @ of_mean, at @ of_square
@@ -140,7 +134,7 @@ def _moved(
     )
     if profiles is not None:
         names = ("mean", "mean_se", "square", "square_se")
-        mean, mean_se, of_x2, of_x2_se = (profiles.column(name, start, len(shift)) for name in names)
+        mean, mean_se, of_x2, of_x2_se = (profiles.column(name, some) for name in names)
         shift, square = shift + mean, square + of_x2 - 1.0
         error, error_of_square = np.hypot(error, mean_se), np.hypot(error_of_square, of_x2_se)
     variance = np.maximum(1.0 + square - shift**2, LEAST_VARIANCE)

@@ -127,21 +127,21 @@ class Profiles(NamedTuple):
         """Nats of the distance from q that the formula of `path.distance` does not see, were q's x independent."""
         return float(sum(each.kl - each.by_path for each in self.moments))
 
-    def heights(self, start: int, x: Array) -> Array:
-        """The profiles of the parameters from ``start`` on at x (n, some), each 0 at 0."""
-        return self._interpolated(start, x, _HEIGHTS) + 0.5 * _beyond(x) ** 2
+    def heights(self, some: slice, x: Array) -> Array:
+        """The profiles of some parameters at their x (n, some), each 0 at 0."""
+        return self._interpolated(some, x, _HEIGHTS) + 0.5 * _beyond(x) ** 2
 
-    def steepness(self, start: int, x: Array) -> Array:
+    def steepness(self, some: slice, x: Array) -> Array:
         """The slopes of the same."""
-        return self._interpolated(start, x, _slope_rows(GRID)) + _beyond(x)
+        return self._interpolated(some, x, _slope_rows(GRID)) + _beyond(x)
 
-    def column(self, name: str, start: int, number: int) -> Array:
-        """A moment of so many parameters from ``start`` on."""
-        return np.array([getattr(each, name) for each in self.moments[start : start + number]])
+    def column(self, name: str, some: slice) -> Array:
+        """A moment of some parameters."""
+        return np.array([getattr(each, name) for each in self.moments[some]])
 
-    def _interpolated(self, start: int, x: Array, rows: Array) -> Array:
-        columns = (np.interp(x[:, k], GRID, rows @ self.slopes[start + k]) for k in range(x.shape[1]))
-        return np.column_stack(list(columns))
+    def _interpolated(self, some: slice, x: Array, rows: Array) -> Array:
+        pairs = zip(x.T, self.slopes[some], strict=True)
+        return np.column_stack([np.interp(column, GRID, rows @ slopes) for column, slopes in pairs])
 
 
 class Sums(NamedTuple):

@@ -12,6 +12,7 @@ of shape ½, which multiplies the error by :math:`M/(M+10)`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -29,8 +30,11 @@ from mgvbp.problem.problem import checked_values
 LogDensity = Callable[[Array], Array]
 
 
+Evaluate = Callable[[Array], tuple[Array, Array | None]]
+
+
 @runtime_checkable
-class Differentiable(Protocol):
+class Target(Protocol):
     """A log density that may know its gradient, as that of a fit does (`mgvbp.run.density.Density`)."""
 
     @property
@@ -39,7 +43,7 @@ class Differentiable(Protocol):
 
     def evaluating(
         self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
-    ) -> AbstractContextManager[Callable[[Array], tuple[Array, Array | None]]]:
+    ) -> AbstractContextManager[Evaluate]:
         """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
 
 
@@ -113,7 +117,7 @@ def evaluated(
     if not callable(log_density):
         raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
     theta, slopes = q.sample(num_draws, rng), None
-    if gradients and isinstance(log_density, Differentiable) and log_density.has_gradient:
+    if gradients and isinstance(log_density, Target) and log_density.has_gradient:
         with log_density.evaluating(True, None, None, Failures()) as evaluate:
             log_p, slopes = evaluate(theta)
         if slopes is not None and not np.isfinite(slopes).all():
@@ -123,6 +127,26 @@ def evaluated(
     if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
     return Evaluated(theta, q.log_density_at(theta), log_p, slopes)
+
+
+def evaluated_outside(
+    log_density: LogDensity, theta: Array, gradients: bool = False
+) -> tuple[Array, Array | None] | None:
+    """Log densities (S,) where draws of q seldom come, −inf where one is no number, and gradients (S, d).
+
+    It is None where the function fails out there.
+    """
+    slopes = None
+    try:
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+            if gradients and isinstance(log_density, Target):
+                with log_density.evaluating(True, None, None, Failures()) as evaluate:
+                    values, slopes = evaluate(theta.copy())
+            else:
+                values = checked_values(log_density(theta.copy()), theta, "log_density")
+    except Exception:  # a function of one's own may raise what it likes where no draw of q has been
+        return None
+    return np.where(np.isfinite(values), values, -np.inf), slopes
 
 
 def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
