@@ -20,6 +20,10 @@ from mgvbp.interop.model import ForeignParameters, checked_rows
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.priors import ConstrainedPrior
 
+PARAMETERS = 100
+"""Most draws of the parameters behind predictions of a time series: each takes a filter of the whole series. Further
+draws are further futures of the same parameters, as the noise of the observations is most of a forecast's width."""
+
 
 @dataclass(frozen=True)
 class RegionParameters(ForeignParameters):
@@ -164,6 +168,21 @@ class EstimatedModel:
     def __repr__(self) -> str:
         names = ", ".join(f"{name} ~ {prior!r}" for name, prior in self.priors.items())
         return f"{type(self).__name__}({type(self.model).__name__}: {names})"
+
+
+def simulated(
+    params: Array, simulate: Callable[[Array, int], tuple[Array, Array | None]]
+) -> tuple[Array, Array | None]:
+    """One path for each draw of the parameters ``params`` (S, k), and the means of the paths if they are known.
+
+    ``simulate(row, each)`` gives so many paths (each, n, ...) of one draw of the parameters, and their mean (n, ...).
+    """
+    rows = params[:PARAMETERS]
+    each = -(-len(params) // len(rows))
+    parts = [simulate(row, each) for row in rows]
+    known = [mean for _, mean in parts if mean is not None]
+    means = np.repeat(np.stack(known), each, axis=0)[: len(params)] if known else None
+    return np.concatenate([paths for paths, _ in parts])[: len(params)], means
 
 
 @contextmanager

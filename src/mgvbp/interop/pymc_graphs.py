@@ -98,9 +98,8 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
     jax = require("jax", "pymc")
     switch = jax.config.jax_enable_x64
     dispatch = require("pytensor.link.jax.dispatch", "pymc")
-    jax.config.update(
-        "jax_enable_x64", switch
-    )  # PyTensor turns it on for the whole process when this is imported
+    # PyTensor has turned it on for the whole process, if this was its first import
+    jax.config.update("jax_enable_x64", switch)
     modes, graphs = require("pytensor.compile.mode", "pymc"), require("pytensor.graph.fg", "pymc")
     try:
         # assertions that JAX leaves out are announced; those of PyMC have become −inf already
@@ -113,7 +112,7 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
             traced = jax.make_jaxpr(jax.value_and_grad(density.traced))(row)
     except (
         Exception
-    ):  # of many kinds, as every operation has a translation of its own; PyTensor then computes the same
+    ):  # of many kinds, as operations have translations of their own; PyTensor computes the same
         return None
     return None if "f32[" in str(traced) else density  # single precision has noise that a fit can see
 

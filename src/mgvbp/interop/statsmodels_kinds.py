@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mgvbp.interop.default_priors import UNIFORM
 from mgvbp.interop.estimated import Reading, quietly, row_by_row
 from mgvbp.interop.transformed import transformed_parameters
 from mgvbp.problem.parameters import Parameters
-from mgvbp.transforms import Positive, Real, Transform
+from mgvbp.transforms import Positive, Real
 
 POSITIVE_ALPHA = (
     "NegativeBinomial",
@@ -91,7 +91,7 @@ def linear(model: Any, estimate: Array) -> Reading:
     information = np.zeros((len(names) + 1, len(names) + 1))
     information[:-1, :-1], information[-1, -1] = X.T @ X / scale, 0.5 * n / scale**2
     return Reading(
-        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
+        parameters=real_and_positive(names, ["scale"]),
         log_likelihood=log_likelihood,
         estimate=np.append(estimate, scale),
         score=score,
@@ -113,30 +113,30 @@ def independent(model: Any) -> Array | None:
 
 def generalised(model: Any, estimate: Array) -> Reading:
     """GLM: coefficients and, where the family has one, the dispersion ``scale``."""
-    names, free = unique(model.exog_names), type(model.family).__name__ not in KNOWN_SCALE
+    names, y = unique(model.exog_names), observations(model)
+    free = type(model.family).__name__ not in KNOWN_SCALE
 
     def pointwise(row: Array) -> Array:
         mu = model.predict(row[:-1] if free else row)
         by_row = model.family.loglike_obs(model.endog, mu, model.var_weights, row[-1] if free else 1.0)
         return np.asarray(by_row * model.freq_weights)
 
-    if not free:
+    if free:
         return Reading(
-            parameters=Parameters({name: Real() for name in names}),
-            log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
-            estimate=estimate,
-            score=lambda row: np.asarray(model.score(row, scale=1.0)),
-            information=-np.asarray(model.hessian(estimate, scale=1.0)),
+            parameters=real_and_positive(names, ["scale"]),
+            log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
+            estimate=np.append(estimate, model.estimate_scale(model.predict(estimate))),
             pointwise=pointwise,
-            y=observations(model),
+            y=y,
         )
-    mu = model.predict(estimate)
     return Reading(
-        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
-        log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
-        estimate=np.append(estimate, model.estimate_scale(mu)),
+        parameters=real_and_positive(names),
+        log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
+        estimate=estimate,
+        score=lambda row: np.asarray(model.score(row, scale=1.0)),
+        information=-np.asarray(model.hessian(estimate, scale=1.0)),
         pointwise=pointwise,
-        y=observations(model),
+        y=y,
     )
 
 
@@ -151,48 +151,34 @@ def mixed(model: Any, estimate: Array) -> Reading:
             "a MixedLM with correlated random effects has parameters that must make a positive definite matrix, which "
             "is not supported: give the effects as variance components (vc_formula=), which are independent"
         )
+    from statsmodels.regression.mixed_linear_model import MixedLMParams
+
     # the restricted likelihood has no fixed effects; theirs, with a wide prior, integrates to it
     full = copy.copy(model)
     full.reml = False
-    packed = type(full_params(model))
-    size = model.k_fe + model.k_re + model.k_vc
+    fixed, size = model.k_fe, model.k_fe + model.k_re + model.k_vc
 
     def log_likelihood(row: Array) -> float:
-        params = packed.from_packed(row, model.k_fe, model.k_re, use_sqrt=False, has_fe=True)
+        params = MixedLMParams.from_packed(row, fixed, model.k_re, use_sqrt=False, has_fe=True)
         return float(full.loglike(params, profile_fe=False))
 
     names = unique(model.data.param_names)[:size]
-    spread = np.std(model.endog) / np.sqrt(residual_variance(model, estimate))
-    transforms: dict[Any, Transform] = {name: Real() for name in names[: model.k_fe]}
-    variances = names[model.k_fe :]
-    least = 1e-6 * spread**2
+    residuals = model.endog - model.exog @ estimate[:fixed]  # the random effects included
+    spread = float(np.std(model.endog) / np.sqrt(np.var(residuals)))
     return Reading(
-        parameters=Parameters({**transforms, **{name: Positive() for name in variances}}),
+        parameters=real_and_positive(names[:fixed], names[fixed:]),
         log_likelihood=row_by_row(log_likelihood),
-        estimate=np.append(estimate[: model.k_fe], np.maximum(estimate[model.k_fe : size], least)),
+        estimate=np.append(estimate[:fixed], np.maximum(estimate[fixed:size], 1e-6 * spread**2)),
         y=observations(model),
-        deviations=dict.fromkeys(variances, float(spread)),
+        deviations=dict.fromkeys(names[fixed:], spread),
     )
-
-
-def full_params(model: Any) -> Any:
-    """An empty set of parameters of a MixedLM."""
-    from statsmodels.regression.mixed_linear_model import MixedLMParams
-
-    return MixedLMParams(model.k_fe, model.k_re, model.k_vc)
-
-
-def residual_variance(model: Any, estimate: Array) -> float:
-    """The variance of the residuals at the fixed effects of the estimate, the random effects included."""
-    return float(np.var(model.endog - model.exog @ estimate[: model.k_fe]))
 
 
 def plain(model: Any, estimate: Array) -> Reading:
     """All others: real parameters, but for the dispersion of negative binomials."""
     names, kind = parameter_names(model, len(estimate)), type(model).__name__
-    transforms: dict[Any, Transform] = {name: Real() for name in names}
-    if kind in POSITIVE_ALPHA and names[-1] == "alpha":
-        transforms["alpha"] = Positive()
+    dispersed = kind in POSITIVE_ALPHA and names[-1] == "alpha"
+    if dispersed:
         estimate = np.append(estimate[:-1], max(estimate[-1], 1e-6))
     if kind in CLASSES and model.loglike(estimate) > SEPARATED:
         raise InvalidInputError(
@@ -206,11 +192,11 @@ def plain(model: Any, estimate: Array) -> Reading:
         def score(row: Array) -> Array:
             return np.asarray(model.score(row), np.float64).ravel(order="F")
 
-        if all(isinstance(transform, Real) for transform in transforms.values()):
+        if not dispersed:
             information = -quietly(lambda: np.asarray(model.hessian(estimate), np.float64))
 
     return Reading(
-        parameters=Parameters(transforms),
+        parameters=real_and_positive(names[:-1], names[-1:]) if dispersed else real_and_positive(names),
         log_likelihood=row_by_row(model.loglike),
         estimate=estimate,
         score=score,
@@ -218,6 +204,11 @@ def plain(model: Any, estimate: Array) -> Reading:
         pointwise=by_observation(model),
         y=observations(model),
     )
+
+
+def real_and_positive(real: Sequence[str], positive: Sequence[str] = ()) -> Parameters:
+    """Parameters of one number each, the first without constraints."""
+    return Parameters({**{name: Real() for name in real}, **{name: Positive() for name in positive}})
 
 
 def by_observation(model: Any) -> Callable[[Array], Array] | None:

@@ -11,12 +11,9 @@ from scipy.signal import lfilter
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import quietly, takes_no_more
+from mgvbp.interop.estimated import PARAMETERS, quietly, simulated, takes_no_more
 from mgvbp.problem.predictive import PredictiveDraws, one_of_classes
 
-PARAMETERS = 100
-"""Most draws of the parameters of a time series: a Kalman filter each, which takes milliseconds. Further draws are
-further futures of the same parameters, as the noise of the observations is most of a forecast's width."""
 BEFORE = 1000
 """Days before a stretch of autoregressive errors: a root of 0.99 has left 4e-5 of its start by then."""
 
@@ -32,21 +29,17 @@ def of_series(
     ``params`` (S, k) are on the model's own scale.
     """
     one_of(of, ("observations", "states"), "of")
-    rows = params[:PARAMETERS]
-    each = -(-len(params) // len(rows))
     if steps is not None and of == "observations":
-        parts = [future(model, row, positive_integer(steps, "steps"), exog, each, rng) for row in rows]
-        index = later(model, int(steps))
+        days = positive_integer(steps, "steps")
+        draws, means = simulated(params, lambda row, each: future(model, row, days, exog, each, rng))
+        index = later(model, days)
     elif steps is not None:
         raise InvalidInputError("states are smoothed, not forecast: leave steps= out")
     else:
         only_ahead(exog)
         inside = one_step_ahead if of == "observations" else smoothed
-        parts = [inside(model, row, each, rng) for row in rows]
+        draws, means = simulated(params, lambda row, each: inside(model, row, each, rng))
         index = model.data.row_labels
-    draws = np.concatenate([part for part, _ in parts])[: len(params)]
-    known = [mean for _, mean in parts if mean is not None]
-    means = np.repeat(np.stack(known), each, axis=0)[: len(params)] if known else None
     names = labels(model.endog_names) if of == "observations" else [str(name) for name in model.state_names]
     if draws.shape[2] == 1:
         return PredictiveDraws(draws[:, :, 0], None if means is None else means[:, :, 0], index)
@@ -171,9 +164,8 @@ def of_rows(
     responses, expected = [], []
     for row in params:
         distribution = quietly(partial(distribution_at, model, row, exog, given))
-        if not hasattr(
-            distribution, "support"
-        ):  # PHReg has distributions of its own, of observed times alone
+        # PHReg has distributions of its own, of observed times alone
+        if not hasattr(distribution, "support"):
             raise unpredictable(model)
         mean = np.asarray(distribution.mean())
         responses.append((distribution.rvs(size=mean.shape, random_state=rng) / trials).ravel())

@@ -182,11 +182,7 @@ class Problem:
                 rows = called(cast(LogLikelihood, self.grad), theta, self.vectorized, self._wrapping)
                 derivatives = (checked_derivatives(rows, theta, "grad"),)
             values = called(function, theta, self.vectorized, self._wrapping)
-            advice = "try vectorized=False" if self.vectorized else ""
-            one_by_one = not self.vectorized
-            return checked_values(
-                values, theta, "log_likelihood", advice, one_by_one=one_by_one
-            ), *derivatives
+            return checked_values(values, theta, "log_likelihood", self.vectorized), *derivatives
         name, number = ("value_and_grad", 2) if needs == "gradients" else ("value_grad_and_squares", 3)
         found = called(getattr(function, name), theta)
         if not isinstance(found, tuple | list) or len(found) != number:
@@ -328,18 +324,20 @@ def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = Tr
         raise
 
 
-def checked_values(
-    values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
-) -> Array:
-    """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
+def checked_values(values: Any, theta: Array, name: str, vectorized: bool | None = None) -> Array:
+    """``values`` as float64 (S,), or an error that says what came.
+
+    ``vectorized`` tells whether a user's function was called with all draws; None if there was no such choice.
+    """
     array = as_values(values, theta, name)
-    if array.ndim > 1 and one_by_one:
+    if array.ndim > 1 and vectorized is False:
         raise EvaluationError(
             f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
             theta,
         )
     if array.shape != (len(theta),):
-        advice = f"; it looks written for one draw: {advice}" if advice and array.size == 1 else ""
+        for_one = vectorized and array.size == 1
+        advice = "; it looks written for one draw: try vectorized=False" if for_one else ""
         raise EvaluationError(
             f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
             theta,
