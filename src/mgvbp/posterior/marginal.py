@@ -131,9 +131,10 @@ class Marginal:
 class TransformedMarginal(Marginal):
     """A `Marginal` whose transform is known, so that it has formulas for its moments and density."""
 
+    _q: Gaussian
+
     def __init__(self, q: Gaussian, parameters: Parameters, name: str) -> None:
         super().__init__(q, parameters, name)
-        self._gaussian = q
         self._transform, self._where = parameters.transforms[name], parameters.slices[name]
 
     @property
@@ -149,14 +150,12 @@ class TransformedMarginal(Marginal):
     @cached_property
     def _normal(self) -> tuple[Array, Array]:
         """Means and standard deviations of the unconstrained numbers."""
-        return self._gaussian.mean[self._where], self._gaussian.std[self._where]
+        return self._q.mean[self._where], self._q.std[self._where]
 
     @cached_property
     def _joint(self) -> Gaussian:
         """The distribution of the unconstrained numbers."""
-        return Gaussian(
-            self._normal[0], variance=self._gaussian.covariance_of(range(self._q.dim)[self._where])
-        )
+        return Gaussian(self._normal[0], variance=self._q.covariance_of(range(self._q.dim)[self._where]))
 
     @cached_property
     def _draws(self) -> Array:
@@ -201,10 +200,12 @@ class TransformedMarginal(Marginal):
 class MixtureMarginal(Marginal):
     """A `Marginal` under a mixture: moments and densities are those of its Gaussians, weighted."""
 
+    _q: GaussianMixture
+
     def __init__(self, mixture: GaussianMixture, parameters: Parameters, name: str) -> None:
         super().__init__(mixture, parameters, name)
         full = Full(mixture.dim)
-        self._mixture, self._transform = mixture, parameters.transforms[name]
+        self._transform = parameters.transforms[name]
         self._where = list(range(mixture.dim)[parameters.slices[name]])
         self._parts = [
             TransformedMarginal(Gaussian.from_factor(mean, np.asfortranarray(factor), full), parameters, name)
@@ -221,21 +222,21 @@ class MixtureMarginal(Marginal):
         return np.sqrt(self._average(squares))
 
     def _average(self, values: list[Any]) -> Any:
-        return np.tensordot(self._mixture.weights, np.asarray(values), axes=1)[()]
+        return np.tensordot(self._q.weights, np.asarray(values), axes=1)[()]
 
     def _quantile(self, levels: Array) -> Any:
         if not self._transform.increasing:
             return super()._quantile(levels)
-        numbers = self._mixture.marginal(self._where).quantiles(levels.ravel())
+        numbers = self._q.marginal(self._where).quantiles(levels.ravel())
         return self._transform.constrain(numbers).reshape(levels.shape + self.shape)[()]
 
     def _log_density(self, values: Array) -> Array:
         terms = [part._log_density(values) for part in self._parts]
-        return np.asarray(logsumexp(np.log(self._mixture.weights)[:, None] + terms, axis=0))
+        return np.asarray(logsumexp(np.log(self._q.weights)[:, None] + terms, axis=0))
 
     def alone(self, i: int, parameters: Parameters) -> Marginal:
         """The marginal of the i-th entry, which is a function of the i-th unconstrained number alone."""
-        return MixtureMarginal(self._mixture.marginal([self._where[i]]), parameters, parameters.names[0])
+        return MixtureMarginal(self._q.marginal([self._where[i]]), parameters, parameters.names[0])
 
 
 class EntryMarginal(Marginal):

@@ -20,7 +20,7 @@ from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
 from mgvbp.posterior.notebook import posterior_html
-from mgvbp.posterior.summary import UNCONSTRAINED, Summary, frame, one_line
+from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
@@ -134,9 +134,7 @@ class Posterior(Examined):
         self.mixture = mixture
         self._distance = distance
         self.parameters = parameters
-        if parameters is not None:
-            labels = parameters.labels
-        self._labels = labels
+        self._labels = labels if parameters is None else parameters.labels
         self._target = log_density
         self._pointwise = pointwise
         self._archive = kept(archive)
@@ -248,8 +246,7 @@ class Posterior(Examined):
         ``print`` shows its text, a notebook a table with pictures, and its ``frame`` is that of `to_frame`. Named
         parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
-        scale = UNCONSTRAINED if self._labelled else ""
-        return Summary.of(self, scale if self.parameters is None else "parameters on their constrained scale")
+        return Summary.of(self)
 
     def to_frame(self) -> DataFrame:
         """The table of `summary` as a pandas DataFrame: a row for each number, its label as the index.

@@ -8,8 +8,7 @@ are not compressed, and replaced as a whole.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -84,13 +83,13 @@ class Saved:
     """What a file has."""
 
     settings: dict[str, Any]
-    snapshot: Snapshot | None
+    snapshot: Snapshot | None = None
     """The state after the last iteration that has ended; None before the first has."""
-    part: Part | None
+    part: Part | None = None
     """The iteration that has begun since then."""
-    witness: Part | None
+    witness: Part | None = None
     """Two draws of the first iteration, by which the model is known again; None before that has ended."""
-    failures: Failures
+    failures: Failures = field(default_factory=Failures)
     """Evaluations that failed, so far as their draws are in the snapshot or known in the part."""
 
     @property
@@ -111,18 +110,16 @@ class Recorder:
         self,
         path: str | PathLike[str],
         every: float,
-        settings: Mapping[str, Any],
+        settings: dict[str, Any],
         saved: Saved | None = None,
     ) -> None:
         self._path = as_path(path, "checkpoint")
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
-        Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
+        Encoder()(settings)  # This raises before the run begins if a setting cannot be stored.
         self.kept = saved is not None
-        if saved is None:
-            saved = Saved(dict(settings), None, None, None, Failures())
-        self._every, self._saved = float(min(every, 1e300)), saved
-        self.failures = replace(saved.failures)
+        self._every, self._saved = float(min(every, 1e300)), saved or Saved(settings)
+        self.failures = replace(self._saved.failures)
         self._written = time.monotonic()
         self._warned = False
 

@@ -101,19 +101,17 @@ def resume(
     problem = posed(
         log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )
-    if known["gradient"] != problem.has_gradient:
-        if known["gradient"]:
-            raise InvalidInputError(
-                f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
-            )
+    if known["gradient"] and not problem.has_gradient:
+        raise InvalidInputError(
+            f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
+        )
+    if problem.has_gradient and not known["gradient"]:
         raise InvalidInputError(f"the fit of {path} had no gradient: leave grad= out")
     if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
         raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
     if max_evaluations is not None:
-        fixed = settings.aim is not None or (
-            isinstance(settings.method, Auto) and streams(problem, settings.family)
-        )
-        if fixed:
+        streamed = isinstance(settings.method, Auto) and streams(problem, settings.family)
+        if streamed or settings.aim is not None:
             raise InvalidInputError(
                 "the limit of a mixture, a network or minibatches cannot be changed by resume"
             )
@@ -136,14 +134,11 @@ def _same(given: Prior | None, stored: Gaussian | None) -> bool:
 
 
 def recorded(
-    problem: Problem,
-    prior: Prior | None,
-    settings: Settings,
-    vectorized: bool,
-    labels: Sequence[str] | None = None,
+    problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool, labels: Sequence[str] | None
 ) -> dict[str, Any]:
     """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
-    gaussian = isinstance(prior, Gaussian)
+    gaussian, places = isinstance(prior, Gaussian), ("initial_mean", "initial_variance", "starts")
+    given = {name: getattr(settings, name) for name in places}
     return {
         "version": __version__,
         "dim": problem.dim,
@@ -153,7 +148,8 @@ def recorded(
         "other_prior": "" if gaussian or prior is None else type(prior).__name__,
         "prior_values": prior_values(problem, settings),
         "labels": None if labels is None else list(labels),
-        **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
+        **vars(settings),
+        **{name: as_floats(v, name) for name, v in given.items() if not isinstance(v, int | float | None)},
     }
 
 
@@ -168,9 +164,3 @@ def prior_values(problem: Problem, settings: Settings) -> Array:
     mean, factor, *_ = initial_frame(settings.family, None, settings.initial_mean, settings.initial_variance)
     std = Gaussian.from_factor(mean, factor, settings.family).std
     return log_prior(problem.prior, mean + np.outer([-1.0, 0.0, 1.0], std))
-
-
-def _stored(name: str, value: Any) -> Any:
-    """``value`` as a checkpoint stores it: initial means, variances and starts as arrays, unless they are numbers."""
-    place = name in ("initial_mean", "initial_variance", "starts")
-    return as_floats(value, name) if place and not isinstance(value, int | float | None) else value

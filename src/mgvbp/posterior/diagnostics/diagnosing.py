@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -30,6 +31,9 @@ from mgvbp.posterior.diagnostics.weights import (
 )
 from mgvbp.surfaces.archive import Archive
 
+if TYPE_CHECKING:
+    from mgvbp.posterior.approximation import Approximation
+
 BUDGET = (100, 1000)
 """Fewest and most evaluations of a diagnosis by default."""
 MANY = 20
@@ -55,7 +59,7 @@ tails of Student's t with three degrees of freedom 0.06 at most."""
 
 
 def diagnose(
-    q: Gaussian,
+    q: Approximation,
     log_density: LogDensity,
     num_draws: int,
     rng: int | np.random.Generator,
@@ -63,7 +67,6 @@ def diagnose(
     below: tuple[float, ...] | None = None,
     cost: int | None = None,
     *,
-    family: str = "",
     archive: Archive | None = None,
     farthest: float | None = None,
     missed: bool = False,
@@ -73,18 +76,18 @@ def diagnose(
     ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture. ``missed``
     tells that the fit has met mass, or tails that do not fall, where no draw of q comes.
     """
-    generator, many = apart(rng), q.dim > MANY
-    draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
+    generator, many, gaussian = apart(rng), q.dim > MANY, q.mixture is None
+    draws = evaluated(q, log_density, num_draws, generator, gradients=many and gaussian)
     far = None if many else further_out(q, log_density, num_draws, generator)
     lines = None
-    if many and family != "mixture":
+    if many and gaussian:
         lines = along_lines(q, draws, log_density, outer(num_draws), generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     outside = int(np.count_nonzero(np.isneginf(h)))
-    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws, archive)
+    gap, gap_se = certify(q, draws, archive) if gaussian else UNKNOWN
     pool = pooled(q, draws, far, archive)
-    known, elsewhere, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
+    known, elsewhere, marginals = _marginals(q, pool, gaussian=gaussian, lines=lines)
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -101,14 +104,12 @@ def diagnose(
         known=known,
         missed=missed or elsewhere,
         reused=0 if archive is None else len(archive.theta),
-        n_evaluations=num_draws
-        + (0 if far is None else len(far.theta))
-        + (0 if lines is None else lines.n_evaluations),
+        n_evaluations=num_draws + (len(far.theta) if far else 0) + (lines.n_evaluations if lines else 0),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
         outside=outside,
-        family=family or q.family.name,
+        family=q.family.name if gaussian else "mixture",
         labels=tuple(labels),
         log_weights=h,
         below=below,
