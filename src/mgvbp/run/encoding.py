@@ -11,7 +11,6 @@ import dataclasses
 import math
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
@@ -48,7 +47,6 @@ def record(name: str) -> Any:
     return found
 
 
-@cache
 def name_of(kind: type) -> str | None:
     """The name by which `record` finds a class; None if it does not."""
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("mgvbp.")
