@@ -40,10 +40,10 @@ def of_series(
         inside = one_step_ahead if of == "observations" else smoothed
         draws, means = simulated(params, lambda row, each: inside(model, row, each, rng))
         index = model.data.row_labels
-    names = labels(model.endog_names) if of == "observations" else [str(name) for name in model.state_names]
     if draws.shape[2] == 1:
         return PredictiveDraws(draws[:, :, 0], None if means is None else means[:, :, 0], index)
-    return PredictiveDraws(draws, means, index, names)
+    names = np.atleast_1d(model.endog_names if of == "observations" else model.state_names)
+    return PredictiveDraws(draws, means, index, [str(name) for name in names])
 
 
 def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.random.Generator) -> Paths:
@@ -129,15 +129,10 @@ def of_regimes(model: Any, params: Array, steps: int | None, exog: Any, of: str)
             "probabilities of their regimes"
         )
     only_ahead(exog)
-    found = [
-        model.smooth(row, return_raw=True).smoothed_marginal_probabilities for row in params[:PARAMETERS]
-    ]
-    probabilities = np.swapaxes(np.stack(found), 1, 2)
-    names = [f"regime {j}" for j in range(probabilities.shape[2])]
-    index = model.data.row_labels
-    return PredictiveDraws(
-        probabilities, index=None if index is None else index[-probabilities.shape[1] :], names=names
-    )
+    found = [model.smooth(row, return_raw=True) for row in params[:PARAMETERS]]
+    draws = np.swapaxes(np.stack([each.smoothed_marginal_probabilities for each in found]), 1, 2)
+    index, names = model.data.row_labels, [f"regime {j}" for j in range(draws.shape[2])]
+    return PredictiveDraws(draws, None, None if index is None else index[-draws.shape[1] :], names)
 
 
 def of_rows(
@@ -228,10 +223,9 @@ def of_classes(
 ) -> PredictiveDraws:
     """Classes of multinomial and ordered models: draws are 1 for the class that came and 0 for the others."""
     shape = (model.exog.shape[1], -1) if type(model).__name__ == "MNLogit" else (-1,)
+    rows = [row.reshape(shape, order="F") for row in params]
     try:
-        found = quietly(
-            lambda: np.stack([model.predict(row.reshape(shape, order="F"), exog, **given) for row in params])
-        )
+        found = quietly(lambda: np.stack([model.predict(row, exog, **given) for row in rows]))
     except NotImplementedError:
         raise unpredictable(model) from None
     if found.ndim != 3:
@@ -253,8 +247,3 @@ def later(model: Any, steps: int) -> Any:
     """The labels of so many steps after the data; None if the data have none."""
     index = quietly(lambda: model._get_prediction_index(model.nobs, model.nobs + steps - 1))[3]
     return index if model.data.row_labels is not None else None
-
-
-def labels(names: Any) -> list[str]:
-    """One or several names as a list."""
-    return [str(names)] if isinstance(names, str) else [str(name) for name in names]
