@@ -192,7 +192,7 @@ def autoregressive(rho: Any, shape: tuple[int, ...], rng: np.random.Generator, *
 def of_glm(model: Any, exog: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The trials behind each response of a GLM, whose binomial responses are shares, and what its distribution takes.
 
-    At the rows of the data, these have the trials and the weights that the model has.
+    At the rows of the data, trials and weights are those of the model.
     """
     if exog is None:
         given = {"n_trials": model.n_trials, "var_weights": model.var_weights} | given

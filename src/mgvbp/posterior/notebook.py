@@ -1,4 +1,4 @@
-"""Posteriors and their diagnoses in a notebook: a heading and a table, with small pictures; nothing from elsewhere.
+"""Posteriors and their diagnoses in a notebook: a heading and a table with small pictures, all in one text.
 
 Lines and texts have the colour of the page's text, so that they can be read on light and on dark pages alike.
 """

@@ -50,7 +50,7 @@ class NamedParameters(Protocol):
 
 @runtime_checkable
 class Streamed(Protocol):
-    """A log-likelihood that is another, unbiased, one at every iteration: `mgvbp.Minibatches`."""
+    """A log-likelihood that sees other data at every iteration, and is unbiased: `mgvbp.Minibatches`."""
 
     @property
     def num_batches(self) -> int:
@@ -148,7 +148,7 @@ class Problem:
 
     @property
     def missing_gradient(self) -> str:
-        """Why a gradient of the log-likelihood is of no use: its prior has none; "" if it has."""
+        """Why a gradient of the log-likelihood cannot be used: the prior has none. Empty if it can be used."""
         if self.prior is None or hasattr(self.prior, "grad_log_density"):
             return ""
         return (

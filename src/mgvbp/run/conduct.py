@@ -68,10 +68,9 @@ class Settings:
         """Whether more than one start is to be tried, or where to start was given by ``starts``."""
         return not isinstance(self.starts, int) or self.starts != 1
 
-    @property
-    def start(self) -> dict[str, Any]:
-        """The options with which a run of any method starts."""
-        names = ("family", "initial_mean", "initial_variance", "rng")
+    def start(self, *more: str) -> dict[str, Any]:
+        """The options with which a run starts: those of any method, and ``more``."""
+        names = ("family", "initial_mean", "initial_variance", "rng", *more)
         return {name: getattr(self, name) for name in names}
 
 
@@ -109,13 +108,7 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
 
 
 def _named(problem: Problem, method: Method, settings: Settings, execution: Execution) -> Posterior:
-    optimizer = method.start(
-        problem,
-        estimator=settings.estimator,
-        draws=settings.draws,
-        num_draws=settings.num_draws,
-        **settings.start,
-    )
+    optimizer = method.start(problem, **settings.start("estimator", "draws", "num_draws"))
     limit = math.inf if settings.max_evaluations is None else settings.max_evaluations
     if limit < math.inf:
         what = f"max_evaluations (one iteration takes {optimizer.num_draws})"
@@ -183,13 +176,8 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
     for what, given in refused.items():
         if given:
             raise InvalidInputError(f"{what} not for networks and minibatches: leave it out")
-    search = StreamSearch(
-        problem,
-        tol=method.tol,
-        max_iterations=settings.max_iterations,
-        max_evaluations=settings.max_evaluations,
-        **settings.start,
-    )
+    options = settings.start("max_iterations", "max_evaluations")
+    search = StreamSearch(problem, tol=method.tol, **options)
     limits = Limits(search.most, math.inf)
     of = getattr(problem.log_likelihood, "remark", None)
     last: tuple[Array | None, str] = None, ""
@@ -238,16 +226,11 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         warn_user(
             f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning, "gradient-not-used"
         )
-    gaussian = method.start(
-        problem,
-        max_evaluations=settings.max_evaluations,
-        starts=settings.starts,
-        noise=settings.noise,
-        **settings.start,
+    search: Search | MixtureSearch = method.start(
+        problem, **settings.start("max_evaluations", "starts", "noise")
     )
-    search = (
-        gaussian if settings.aim is None else MixtureSearch(gaussian, settings.aim, settings.max_evaluations)
-    )
+    if settings.aim is not None:
+        search = MixtureSearch(search, settings.aim, settings.max_evaluations)
     _go_on(search, execution)
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"

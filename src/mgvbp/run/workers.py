@@ -137,7 +137,7 @@ class Workers:
             executor.shutdown(wait=False, kill_workers=True)
 
     def _sent(self) -> Any:
-        """The model as a task takes it along; Dask has large things on a worker, with which they may be lost."""
+        """The model as a task takes it along. For Dask it is put on a worker, and again if that worker is lost."""
         if self._dask is None:
             return self._content
         if self._scattered is None or self._scattered.status != "finished":
@@ -201,7 +201,7 @@ class Threads(Executor):
 
 
 class RayTasks(Executor):
-    """Tasks of Ray, which may lose their worker once."""
+    """Tasks of Ray, which Ray does not repeat when their worker is lost."""
 
     def submit(self, function: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
         """Begin to evaluate."""

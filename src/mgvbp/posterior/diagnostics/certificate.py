@@ -23,11 +23,11 @@ from mgvbp.surfaces.surface import fit_surface
 DRAWS_PER_COEFFICIENT = 2
 """Fewest draws per coefficient of the surface: as many as `auto` needs for its own certificate."""
 SECOND_ORDER = 0.5
-"""Largest share of the gap by which the formula, of second order, may be wrong: so it is beside the exact gaps of
-one-sided and heavy tails. The share is the variance of what a quadratic misses of the target, if that is less."""
+"""The formula is of second order. Beside the exact gaps of one-sided and heavy tails it is wrong by at most this
+share of the gap, or by the variance of what a quadratic misses of the target, if that is less."""
 SURPRISED, SURPRISE = 2.0, 0.05
-"""Factor, and nats in addition, by which what a quadratic misses of the draws of the fit must exceed what it misses of
-fresh draws to show that these have not met something rare."""
+"""Factor, and nats in addition, by which a quadratic must miss more of the draws of the fit than of fresh draws to
+show that the fresh ones have not met something rare."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which least squares take longer than the draws are worth."""
 MOST_DRAWS = 2000

@@ -41,21 +41,23 @@ MANY = 20
 counts then, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 HOPELESS = 1.0
-"""k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+"""With a k-hat of all draws together above this, q misses much of the mass: where q has draws, their weights are
+bounded."""
 
 SPREAD = 4.0
-"""Variance of the lengths of draws, in those of q, above which nothing is known about many parameters: their scales are
-uncertain together, as those of a multivariate t are, and no line of a single parameter tells. With ten degrees of
-freedom and 30 parameters, whose standard deviations are 12% too small, it is about this."""
+"""The variance of the length of a draw in the frame of q, divided by that of draws of q itself, above which nothing
+is known about many parameters. Their scales are then uncertain together, as those of a multivariate t are, and no
+line of a single parameter shows it. A t with ten degrees of freedom and 30 parameters, whose standard deviations are
+12% too small, has about this value."""
 
 OBLIQUE = 0.01
-"""Nats for each of many parameters that q is from the posterior, and that no line of a parameter explains, above which
-nothing is known although every line looks right: there are tails in directions that mix the parameters. For independent
-t variables that are turned it is 0.013 with four degrees of freedom, and 0.004 with ten."""
+"""Nats of the distance, for each of many parameters, that no line of a parameter explains. Above this nothing is
+known although every line looks right: there are tails in directions that mix the parameters. Independent t variables
+that are turned have 0.013 with four degrees of freedom, and 0.004 with ten."""
 
 MISSED = 0.08
-"""Share of the mass above which draws that hardly came from q show the same: other modes have 0.1 and more there, heavy
-tails of Student's t with three degrees of freedom 0.06 at most."""
+"""With a larger share of the weight on draws that hardly came from q, q misses much of the mass. Other modes have 0.1
+and more there; heavy tails of Student's t with three degrees of freedom have 0.06 at most."""
 
 
 def diagnose(

@@ -25,13 +25,14 @@ from mgvbp.posterior.diagnostics.profiles import GRID, Profiles, Seen, fitted
 from mgvbp.posterior.diagnostics.weights import Evaluated, LogDensity, evaluated_outside
 
 NEAREST, FARTHEST = 2.5, 6.5
-"""Standard deviations of q to which draws are moved: where its own seldom come, and a heavy tail still counts."""
+"""Standard deviations of q to which draws are moved: draws of q seldom come so far, and a heavy tail still counts
+there."""
 AT_ONCE = 50
-"""Parameters for each one that is moved at once: with a fiftieth of its entries far out a draw is still typical."""
+"""Of so many parameters one is moved at once: with a fiftieth of its entries far out a draw is still typical."""
 RAYS = 12
 """Draws that are scaled as a whole."""
 SHORTEST = 0.1
-"""Part of its usual length to which a draw is shortened at most."""
+"""A draw is shortened at most to this part of its usual length."""
 
 
 class Lines(NamedTuple):
@@ -97,7 +98,7 @@ def _along(q: Gaussian, rows: Array) -> Array:
 def _turns(dim: int, each: int, together: int, rng: np.random.Generator) -> tuple[Indices, Array]:
     """The parameters that each draw is moved along, and where to, (n, together) both.
 
-    All have as many turns, on either side by turns, at distances that are spread evenly.
+    Each parameter has as many turns, alternately on either side, at distances that are spread evenly.
     """
     axes = np.concatenate([rng.permutation(dim) for _ in range(each)])
     turn, first = np.arange(len(axes)) // dim, rng.choice([-1.0, 1.0], dim)

@@ -42,11 +42,11 @@ from mgvbp.posterior.diagnostics.profiles import Profiles
 from mgvbp.posterior.diagnostics.weights import Smoothed
 
 OUTLIER = 6.0
-"""Standard deviations by which no log weight may exceed the mean: of sums of many terms not one in a million does, but
-draws that meet another mode, or a heavy tail, do by far more."""
+"""Standard deviations by which a log weight may exceed the mean. Of sums of many terms not one in a million exceeds
+it by more; draws that meet another mode, or a heavy tail, do so by far."""
 FOREIGN, UNLIKELY = 0.05, 0.01
-"""Nothing is known if draws that hardly came from q, with less than this probability, have this share of the weight:
-the posterior has mass where q has none."""
+"""Largest share of the weight on draws that came from q with less than the second number as probability. With more,
+the posterior has mass where q has none, and nothing is known."""
 OUTSIDE = 1e-3
 """Share of the mass of q that may lie where the density is zero."""
 LEAST_SIZE = 50.0
@@ -54,9 +54,9 @@ LEAST_SIZE = 50.0
 LEAST_VARIANCE = 0.1
 """A variance is not believed to be a smaller part of that of q than this."""
 LOGNORMAL, DOUBT = 1.0 / 3.0, 2.0
-"""k-hat of weights whose logarithms are normal is this part of their standard deviation, from 100 draws to 2,000. If it
-is more, by so many of its errors, h is no sum of many terms: a few parameters, as a scale and those that follow it,
-have mass where draws of q seldom come."""
+"""The k-hat of weights whose logarithms are normal is the first number times their standard deviation, from 100 draws
+to 2,000. If it is larger by more than the second number of its errors, h is not a sum of many terms: a few
+parameters, such as a scale and those that follow it, have mass where draws of q seldom come."""
 CONVERGES = 0.2
 """Largest part of the distance by which both formulas for it may differ from their average."""
 

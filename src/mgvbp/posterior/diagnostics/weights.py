@@ -152,8 +152,8 @@ def evaluated_outside(
 def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
     """A generator for a seed whose draws are not those of ``numpy.random.default_rng(seed)``.
 
-    Who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of q: rows
-    of a design matrix, for instance, at which the log density is no typical one.
+    A user who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of
+    q. They may be rows of a design matrix, at which the log density is not typical.
     """
     if rng is None or isinstance(rng, np.random.Generator):
         return as_generator(rng)
