@@ -116,14 +116,10 @@ def evaluated(
     positive_integer(num_draws, "num_draws", least=FEWEST)
     if not callable(log_density):
         raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
-    theta, slopes = q.sample(num_draws, rng), None
-    if gradients and isinstance(log_density, Target) and log_density.has_gradient:
-        with log_density.evaluating(True, None, None, Failures()) as evaluate:
-            log_p, slopes = evaluate(theta)
-        if slopes is not None and not np.isfinite(slopes).all():
-            slopes = None
-    else:
-        log_p = checked_values(log_density(theta.copy()), theta, "log_density")
+    theta = q.sample(num_draws, rng)
+    log_p, slopes = _at(log_density, theta, gradients)
+    if slopes is not None and not np.isfinite(slopes).all():
+        slopes = None
     if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
     return Evaluated(theta, q.log_density_at(theta), log_p, slopes)
@@ -136,17 +132,20 @@ def evaluated_outside(
 
     It is None where the function fails out there.
     """
-    slopes = None
     try:
         with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-            if gradients and isinstance(log_density, Target):
-                with log_density.evaluating(True, None, None, Failures()) as evaluate:
-                    values, slopes = evaluate(theta.copy())
-            else:
-                values = checked_values(log_density(theta.copy()), theta, "log_density")
+            values, slopes = _at(log_density, theta, gradients)
     except Exception:  # a function of one's own may raise what it likes where no draw of q has been
         return None
     return np.where(np.isfinite(values), values, -np.inf), slopes
+
+
+def _at(log_density: LogDensity, theta: Array, gradients: bool) -> tuple[Array, Array | None]:
+    """Log densities (S,), and gradients (S, d) if they are wanted and there are some."""
+    if gradients and isinstance(log_density, Target) and log_density.has_gradient:
+        with log_density.evaluating(True, None, None, Failures()) as evaluate:
+            return evaluate(theta.copy())
+    return checked_values(log_density(theta.copy()), theta, "log_density"), None
 
 
 def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
