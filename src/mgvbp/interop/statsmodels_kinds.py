@@ -17,11 +17,8 @@ from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Positive, Real
 
 POSITIVE_ALPHA = (
-    "NegativeBinomial",
-    "NegativeBinomialP",
-    "ZeroInflatedNegativeBinomialP",
-    "TruncatedLFNegativeBinomialP",
-)
+    "NegativeBinomial", "NegativeBinomialP", "ZeroInflatedNegativeBinomialP", "TruncatedLFNegativeBinomialP",
+)  # fmt: skip
 """Models whose last parameter, the dispersion ``alpha``, is positive."""
 KNOWN_SCALE = ("Binomial", "Poisson", "NegativeBinomial")
 """Families of GLM whose dispersion is 1; that of others is to be estimated."""

@@ -56,14 +56,9 @@ def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.ran
         return onward(found, states, steps, rng), onward(found, last[None], steps, None)[0]
     ahead = {"anchor": "end", "exog": exog, "rng": rng}
     paths = model.simulate(row, steps, initial_state=states.T, repetitions=each, **ahead)
-    calm = model.simulate(
-        row,
-        steps,
-        initial_state=last,
-        measurement_shocks=np.zeros((steps, found.k_endog)),
-        state_shocks=np.zeros((steps, found.k_posdef)),
-        **ahead,
-    )
+    shocks, noise = np.zeros((steps, found.k_posdef)), np.zeros((steps, found.k_endog))
+    none = {"state_shocks": shocks, "measurement_shocks": noise}
+    calm = model.simulate(row, steps, initial_state=last, **none, **ahead)
     futures = np.moveaxis(np.reshape(np.asarray(paths), (steps, -1, each)), 2, 0)
     return futures, np.reshape(np.asarray(calm), (steps, -1))
 

@@ -83,22 +83,14 @@ def mcmc(
     length, number = positive_integer(draws, "draws"), positive_integer(chains, "chains")
     require_memory(4 * length * number * posterior.dim, f"{length * number:,} draws", "draw fewer")
     limit = math.inf if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations")
-    failures = Failures()
+    options: dict[str, Any] = {"draws": length, "chains": number, "key": as_key(rng), "limit": limit}
+    failures, gradients = Failures(), target.has_gradient
     with (
-        target.evaluating(target.has_gradient, n_jobs, timeout, failures) as evaluate,
+        target.evaluating(gradients, n_jobs, timeout, failures) as evaluate,
         progress_bar(progress, "mcmc", length * number, "draws, {:,} evaluations") as report,
     ):
-        sampled = sample(
-            posterior,
-            evaluate,
-            target.has_gradient,
-            draws=length,
-            chains=number,
-            key=as_key(rng),
-            limit=limit,
-            report=report,
-        )
-    attributes = described(sampled, target.has_gradient)
+        sampled = sample(posterior, evaluate, gradients, **options, report=report)
+    attributes = described(sampled, gradients)
     warn(sampled, failures, attributes, length)
     stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
     if sampled.step_size is not None:
@@ -110,18 +102,17 @@ def mcmc(
 def described(sampled: Sampled, gradients: bool) -> dict[str, Any]:
     """The attributes of the result."""
     theta = sampled.theta
-    of_nuts = (
-        {"divergences": int(sampled.diverging.sum()), "step_size": sampled.step_size} if gradients else {}
-    )
-    return {
+    attributes = {
         "sampler": "NUTS" if gradients else "elliptical slices",
         "rhat": float(rhat(theta).max()),
         "ess_bulk": float(ess(theta).min()),
         "ess_tail": float(ess(theta, "tail").min()),
         "n_evaluations": sampled.n_evaluations,
         "thinning": sampled.thinning,
-        **of_nuts,
     }
+    if gradients:
+        attributes |= {"divergences": int(sampled.diverging.sum()), "step_size": sampled.step_size}
+    return attributes
 
 
 def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wanted: int) -> None:
@@ -141,10 +132,5 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
             "mcmc-ended",
         )
         return
-    warn_of_chains(
-        chains * length,
-        attributes.get("divergences", 0),
-        attributes["rhat"],
-        REMEDY,
-        largest_rhat(sampled.theta),
-    )
+    divergences, largest = attributes.get("divergences", 0), largest_rhat(sampled.theta)
+    warn_of_chains(chains * length, divergences, attributes["rhat"], REMEDY, largest)

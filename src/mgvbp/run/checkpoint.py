@@ -107,11 +107,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        path: str | PathLike[str],
-        every: float,
-        settings: dict[str, Any],
-        saved: Saved | None = None,
+        self, path: str | PathLike[str], every: float, settings: dict[str, Any], saved: Saved | None = None
     ) -> None:
         self._path = as_path(path, "checkpoint")
         if not isinstance(every, int | float | np.number) or not every >= 0.0:

@@ -100,9 +100,8 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
     if settings.several_starts:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
-        warn_user(
-            too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning, "too-many-parameters"
-        )
+        message = too_many(family, gradient=uses_gradient(problem))
+        warn_user(message, ConvergenceWarning, "too-many-parameters")
         method = "mgvbp"
     return _named(problem, resolve_method(method), settings, execution)
 
@@ -197,14 +196,8 @@ def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Exe
         remarks = "; ".join(text for text in (unknown, advice) if text)
         message = f"not converged, {outcome.ending.sentence}: {remarks}"
         warn_user(message, ConvergenceWarning, outcome.ending.outcome.name)
-    return _posterior(
-        problem,
-        outcome,
-        failures,
-        method="auto",
-        estimator="gradient",
-        lower_bound_se=search.best.lower_bound_se if search.state.best else None,
-    )
+    found = {"lower_bound_se": search.best.lower_bound_se if search.state.best else None}
+    return _posterior(problem, outcome, failures, method="auto", estimator="gradient", **found)
 
 
 class SearchJudge:
@@ -223,20 +216,17 @@ class SearchJudge:
 
 def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     if problem.has_gradient and not uses_gradient(problem):
-        warn_user(
-            f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning, "gradient-not-used"
-        )
-    search: Search | MixtureSearch = method.start(
-        problem, **settings.start("max_evaluations", "starts", "noise")
-    )
+        message = f"the gradient is not used: {problem.missing_gradient}"
+        warn_user(message, ConvergenceWarning, "gradient-not-used")
+    options = settings.start("max_evaluations", "starts", "noise")
+    search: Search | MixtureSearch = method.start(problem, **options)
     if settings.aim is not None:
         search = MixtureSearch(search, settings.aim, settings.max_evaluations)
     _go_on(search, execution)
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
-    outcome, failures = execution.run(
-        problem, search, needs, SearchJudge(search), limits, lambda: expected(search)
-    )
+    judge = SearchJudge(search)
+    outcome, failures = execution.run(problem, search, needs, judge, limits, lambda: expected(search))
     found, sentence = search.best, outcome.ending.sentence
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)

@@ -9,14 +9,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 from mgvbp.posterior.diagnostics.condition import Condition
 from mgvbp.posterior.diagnostics.marginals import Marginals
-from mgvbp.posterior.diagnostics.verdict import (
-    ERRORS,
-    NEGLIGIBLE,
-    Judgement,
-    Verdict,
-    advise,
-    limit,
-)
+from mgvbp.posterior.diagnostics.verdict import ERRORS, NEGLIGIBLE, Judgement, Verdict, advise, limit
 from mgvbp.posterior.notebook import diagnosis_html
 
 SHOWN = 5

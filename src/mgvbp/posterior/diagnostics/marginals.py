@@ -60,14 +60,8 @@ def by_weights(q: Gaussian, pool: Pool, weights: Array) -> Marginals:
         var_q = np.maximum(v @ np.square(at_q), SMALLEST)
         influence = weights[:, None] * at_p - v[:, None] * at_q
         spread = weights[:, None] * (at_p**2 / var_p - 1.0) - v[:, None] * (at_q**2 / var_q - 1.0)
-        columns.append(
-            (
-                (weights - v) @ x,
-                np.sqrt(np.square(influence).sum(axis=0)),
-                0.5 * np.log(var_p / var_q),
-                0.5 * np.sqrt(np.square(spread).sum(axis=0)),
-            )
-        )
+        shift_se, spread_se = (np.sqrt(np.square(part).sum(axis=0)) for part in (influence, spread))
+        columns.append(((weights - v) @ x, shift_se, 0.5 * np.log(var_p / var_q), 0.5 * spread_se))
     return Marginals(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
