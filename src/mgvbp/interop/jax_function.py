@@ -103,9 +103,8 @@ def _alone(function: Callable[..., Any], dim: int) -> None:
         together, alone = np.asarray(function(theta)), np.asarray(function(theta[2:3]))
     if together.shape != (4,) or alone.shape != (1,):
         return  # which is explained elsewhere
-    if np.isfinite([together[2], alone[0]]).all() and not np.isclose(
-        together[2], alone[0], rtol=1e-4, atol=1e-4
-    ):
+    both = together[2], alone[0]
+    if np.isfinite(both).all() and not np.isclose(*both, rtol=1e-4, atol=1e-4):
         raise ValueError(
             f"a draw has the value {alone[0]:.4g} alone and {together[2]:.4g} beside others, but each value must "
             "depend on its own row of the draws only"

@@ -73,9 +73,8 @@ class Examined(Approximation):
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
             if self._improper:
-                self._distance = unknown(
-                    f"{self._improper}: there may be no posterior to measure the distance to"
-                )
+                why = f"{self._improper}: there may be no posterior to measure the distance to"
+                self._distance = unknown(why)
             else:
                 self._distance = from_weights(self, self._density(None), self.n_evaluations, self._archive)
         return self._distance

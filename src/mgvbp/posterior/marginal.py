@@ -263,10 +263,9 @@ class EntryMarginal(Marginal):
 
     def _log_density(self, values: Array) -> Array:
         whole, transform = self._whole, getattr(self._whole, "_transform", None)
-        if not isinstance(whole, TransformedMarginal | MixtureMarginal) or not isinstance(
-            transform, Elementwise
-        ):
+        if not isinstance(transform, Elementwise):
             return super()._log_density(values)
+        assert isinstance(whole, TransformedMarginal | MixtureMarginal)  # which alone have a transform
         parameters = Parameters({self.name: transform.single})
         alone = whole.alone(int(np.ravel_multi_index(self._index, whole.shape)), parameters)
         return np.asarray(alone.log_density(values))

@@ -156,9 +156,8 @@ def table_rows(posterior: Posterior) -> dict[str, Array]:
     for name in posterior.parameters.names:
         entry = posterior[name]
         columns = np.stack([entry.mean, entry.std, *entry.quantile(levels)], axis=-1)
-        rows |= zip(
-            entry_labels(posterior.parameters, name, entry.shape), columns.reshape(-1, 4), strict=True
-        )
+        labels = entry_labels(posterior.parameters, name, entry.shape)
+        rows |= zip(labels, columns.reshape(-1, 4), strict=True)
     return rows
 
 

@@ -191,10 +191,8 @@ class Problem:
                 f"{name} returned {came}; expected {number}: values ({len(theta)},) and derivatives {theta.shape}",
                 theta,
             )
-        values, *others = found
-        return checked_values(values, theta, name), *(
-            checked_derivatives(rows, theta, name) for rows in others
-        )
+        values = checked_values(found[0], theta, name)
+        return values, *(checked_derivatives(rows, theta, name) for rows in found[1:])
 
     def one_by_one(self, needs: Needs) -> bool:
         """Whether `evaluate_at` calls the user's functions for one draw after the other."""
@@ -248,9 +246,8 @@ def _names_parameters(given: object) -> TypeGuard[NamedParameters]:
 
     The attributes are looked for, not asked for, as `isinstance` would: there may be a million labels.
     """
-    return all(
-        getattr_static(given, name, None) is not None for name in ("names", "dim", "labels", "constrain")
-    )
+    names = ("names", "dim", "labels", "constrain")
+    return all(getattr_static(given, name, None) is not None for name in names)
 
 
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:

@@ -277,9 +277,8 @@ def lenient(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:
             parts = [_attempted(evaluate, t, row[None]) for row in theta]
         shapes = next((tuple(column.shape for column in part) for part in parts if part), ((1,),))
         missing = tuple(np.full(shape, np.nan) for shape in shapes)
-        return tuple(
-            np.concatenate(column) for column in zip(*(part or missing for part in parts), strict=True)
-        )
+        columns = zip(*(part or missing for part in parts), strict=True)
+        return tuple(np.concatenate(column) for column in columns)
 
 
 def _attempted(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:

@@ -166,10 +166,9 @@ class Sampler:
             raise DivergenceError(
                 f"the log density, or its gradient, is not finite at {ATTEMPTS} draws of the fit: chains cannot start"
             )
-        again = self.engine.points(np.array([found[k].position for k in (0, number - 1)]))
-        spread = max(
-            abs(point.value - found[k].value) for k, point in zip((0, number - 1), again, strict=True)
-        )
+        ends = [found[0], found[number - 1]]
+        again = self.engine.points(np.array([point.position for point in ends]))
+        spread = max(abs(a.value - b.value) for a, b in zip(again, ends, strict=True))
         if not spread <= NOISE:
             raise InvalidInputError(
                 f"the log density is noisy, a draw has two values {spread:.2g} nats apart: chains need the same value "

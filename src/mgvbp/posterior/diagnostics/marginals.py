@@ -41,9 +41,8 @@ class Marginals(NamedTuple):
 
     def off(self, errors: float) -> Array:
         """The larger of both distances (d,), if it were so many standard errors larger."""
-        return np.maximum(
-            np.abs(self.shift) + errors * self.shift_se, np.abs(self.log_ratio) + errors * self.log_ratio_se
-        )
+        of_mean = np.abs(self.shift) + errors * self.shift_se
+        return np.maximum(of_mean, np.abs(self.log_ratio) + errors * self.log_ratio_se)
 
     def or_farther(self, other: Marginals) -> Marginals:
         """For each parameter what is further off, of these and the others."""

@@ -161,9 +161,8 @@ class Sums(NamedTuple):
         rows = np.concatenate([_slope_rows(seen.at), _height_rows(seen.end) - _height_rows(seen.start)])
         slopes = seen.slopes - _beyond(seen.at)
         changes = seen.changes - 0.5 * (_beyond(seen.end) ** 2 - _beyond(seen.start) ** 2)
-        values = np.concatenate(
-            [sides * np.maximum(sides * slopes, -LIGHTEST), np.maximum(changes, -LIGHTEST)]
-        )
+        slopes, changes = sides * np.maximum(sides * slopes, -LIGHTEST), np.maximum(changes, -LIGHTEST)
+        values = np.concatenate([slopes, changes])
         lengths = np.concatenate([np.ones(len(seen.at)), np.abs(seen.end - seen.start)])
         scale = lengths * np.hypot(1.0, np.concatenate([seen.at, 0.5 * (seen.start + seen.end)]))
         rows, values = rows / scale[:, None], values / scale

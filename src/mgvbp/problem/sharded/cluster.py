@@ -91,9 +91,8 @@ class OnWorkers(Summing):
         """Put shards on the workers; delayed objects are computed there."""
         delayed = [k for k in numbers if is_delayed(self._sources[k])]
         others = [k for k in numbers if k not in delayed]
-        self._shards.update(
-            zip(delayed, self._client.compute([self._sources[k] for k in delayed]), strict=True)
-        )
+        computed = self._client.compute([self._sources[k] for k in delayed])
+        self._shards.update(zip(delayed, computed, strict=True))
         self._shards.update(zip(others, self._scatter([self._sources[k] for k in others]), strict=True))
 
     def _sent_function(self) -> Any:
