@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,16 @@ ANALYTIC = ("statsmodels.discrete.", "statsmodels.genmod.")
 
 def read(model: Any, estimate: Array) -> Reading:
     """What `mgvbp` needs to know of a model of statsmodels whose parameters were estimated as ``estimate``."""
+    kind = plain
     if callable(getattr(model, "transform_params", None)):
-        return state_space(model, estimate)
-    if hasattr(model, "group_labels") and hasattr(model, "k_re"):
-        return mixed(model, estimate)
-    if hasattr(model, "wexog") and hasattr(model, "wendog"):
-        return linear(model, estimate)
-    if hasattr(model, "estimate_scale") and hasattr(model, "family"):
-        return generalised(model, estimate)
-    return plain(model, estimate)
+        kind = state_space
+    elif hasattr(model, "group_labels") and hasattr(model, "k_re"):
+        kind = mixed
+    elif hasattr(model, "wexog") and hasattr(model, "wendog"):
+        kind = linear
+    elif hasattr(model, "estimate_scale") and hasattr(model, "family"):
+        kind = generalised
+    return replace(kind(model, estimate), y=observations(model))
 
 
 def state_space(model: Any, estimate: Array) -> Reading:
@@ -54,7 +56,6 @@ def state_space(model: Any, estimate: Array) -> Reading:
         log_likelihood=row_by_row(model.loglike),
         estimate=estimate,
         pointwise=getattr(model, "loglikeobs", None),
-        y=observations(model),
         deviations=dict.fromkeys(squares, spread),
         priors=dict.fromkeys(bounded, UNIFORM),
     )
@@ -94,7 +95,6 @@ def linear(model: Any, estimate: Array) -> Reading:
         score=score,
         information=information,
         pointwise=None if weights is None else pointwise,
-        y=observations(model),
         deviations={"scale": float(np.std(y))},
     )
 
@@ -110,8 +110,7 @@ def independent(model: Any) -> Array | None:
 
 def generalised(model: Any, estimate: Array) -> Reading:
     """GLM: coefficients and, where the family has one, the dispersion ``scale``."""
-    names, y = unique(model.exog_names), observations(model)
-    free = type(model.family).__name__ not in KNOWN_SCALE
+    names, free = unique(model.exog_names), type(model.family).__name__ not in KNOWN_SCALE
 
     def pointwise(row: Array) -> Array:
         mu = model.predict(row[:-1] if free else row)
@@ -124,7 +123,6 @@ def generalised(model: Any, estimate: Array) -> Reading:
             log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
             estimate=np.append(estimate, model.estimate_scale(model.predict(estimate))),
             pointwise=pointwise,
-            y=y,
         )
     return Reading(
         parameters=real_and_positive(names),
@@ -133,7 +131,6 @@ def generalised(model: Any, estimate: Array) -> Reading:
         score=lambda row: np.asarray(model.score(row, scale=1.0)),
         information=-np.asarray(model.hessian(estimate, scale=1.0)),
         pointwise=pointwise,
-        y=y,
     )
 
 
@@ -166,7 +163,6 @@ def mixed(model: Any, estimate: Array) -> Reading:
         parameters=real_and_positive(names[:fixed], names[fixed:]),
         log_likelihood=row_by_row(log_likelihood),
         estimate=np.append(estimate[:fixed], np.maximum(estimate[fixed:size], 1e-6 * spread**2)),
-        y=observations(model),
         deviations=dict.fromkeys(names[fixed:], spread),
     )
 
@@ -199,7 +195,6 @@ def plain(model: Any, estimate: Array) -> Reading:
         score=score,
         information=information,
         pointwise=by_observation(model),
-        y=observations(model),
     )
 
 

@@ -119,26 +119,18 @@ class Posterior(Examined):
         model: object = None,
     ) -> None:
         self._set(mean, factor, family)
-        self.lower_bound = lower_bound
-        self.lower_bound_se = lower_bound_se
-        self.converged = converged
-        self.stop_reason = stop_reason
-        self.trace = trace
-        self.method = method
-        self.estimator = estimator
-        self.gap = gap
-        self.gap_se = gap_se
+        self.lower_bound, self.lower_bound_se = lower_bound, lower_bound_se
+        self.converged, self.stop_reason, self.trace = converged, stop_reason, trace
+        self.method, self.estimator = method, estimator
+        self.gap, self.gap_se = gap, gap_se
         self.other_optima = None if other_optima is None else tuple(other_optima)
         self.checks = tuple(checks)
         self.failures = dict(failures or {})
-        self.mixture = mixture
-        self._distance = distance
+        self.mixture, self._distance = mixture, distance
         self.parameters = parameters
         self._labels = labels if parameters is None else parameters.labels
-        self._target = log_density
-        self._pointwise = pointwise
+        self._target, self._pointwise, self._model = log_density, pointwise, model
         self._archive = kept(archive)
-        self._model = model
 
     def predict(
         self, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
