@@ -18,7 +18,7 @@ Function = Callable[..., list[Array]]
 
 
 class Once:
-    """What a function makes, kept from its first call on; a pickle leaves it out, as compiled code cannot travel."""
+    """A function that is called once, as its result is kept. A pickle leaves the result out: it is compiled code."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -193,7 +193,7 @@ def frozen(graphs: Sequence[Any]) -> list[Any]:
 
 
 def replaced(graphs: Sequence[Any], replacements: dict[Any, Any]) -> list[Any]:
-    """The graphs with other variables in place of some; shapes that are known better are made use of."""
+    """The graphs with other variables in place of some; shapes that are now known are used."""
     clone = require("pytensor.graph.replace", "pymc").clone_replace
     return list(clone(list(graphs), replacements, rebuild_strict=False))
 

@@ -102,7 +102,7 @@ def mcmc(
 def described(sampled: Sampled, gradients: bool) -> dict[str, Any]:
     """The attributes of the result."""
     theta = sampled.theta
-    attributes = {
+    attributes: dict[str, Any] = {
         "sampler": "NUTS" if gradients else "elliptical slices",
         "rhat": float(rhat(theta).max()),
         "ess_bulk": float(ess(theta).min()),

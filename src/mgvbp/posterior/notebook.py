@@ -31,8 +31,8 @@ WIDTH, HEIGHT = 140, 22
 NARROWEST = 0.04
 """Marginals of one parameter share an axis, unless one of them would take less than this share of it."""
 GOOD, BAD = "#2a9d5c", "#d9722b"
-"""Of "converged" and "NOT converged", of "trust" and other verdicts: between dark and light, so that both stand out on
-any page."""
+"""Colours of "converged" and "NOT converged", of "trust" and other verdicts: neither dark nor light, so that both can
+be read on any page."""
 
 
 def posterior_html(posterior: Posterior) -> str:

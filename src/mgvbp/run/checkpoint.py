@@ -102,7 +102,7 @@ class Recorder:
     """Keeps where a run is, and writes it to a file, every so many seconds.
 
     ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run
-    is resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
+    is resumed; without it there must be nothing at ``path``. The evaluator counts in ``failures`` the draws that
     failed. ``kept`` says whether there is a file to resume from, which stays when a later write fails.
     """
 

@@ -219,9 +219,8 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         message = f"the gradient is not used: {problem.missing_gradient}"
         warn_user(message, ConvergenceWarning, "gradient-not-used")
     options = settings.start("max_evaluations", "starts", "noise")
-    search: Search | MixtureSearch = method.start(problem, **options)
-    if settings.aim is not None:
-        search = MixtureSearch(search, settings.aim, settings.max_evaluations)
+    gaussian, aim = method.start(problem, **options), settings.aim
+    search = gaussian if aim is None else MixtureSearch(gaussian, aim, settings.max_evaluations)
     _go_on(search, execution)
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
