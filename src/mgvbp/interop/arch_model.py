@@ -61,7 +61,7 @@ class ArchModel(EstimatedModel):
         days = positive_integer(steps, "steps")
 
         def future(row: Array, each: int) -> tuple[Array, Array | None]:
-            shocks = self._distribution(generator).simulate(split(self.model, row)[2])
+            shocks = self._shocks(row, generator)
             options = {"method": "simulation", "simulations": each, "rng": shocks, "reindex": False}
             found = quietly(lambda: self.model.forecast(row, horizon=days, **options, **given))
             if of == "variance":
@@ -79,19 +79,19 @@ class ArchModel(EstimatedModel):
         sample, variances, means, draws = Sample(self.model), [], [], []
         for row in params:
             residuals, variance = sample.path(row)
-            shocks = self._distribution(rng).simulate(split(self.model, row)[2])(len(residuals))
             variances.append(variance)
             means.append(sample.y - residuals)
-            draws.append(means[-1] + np.sqrt(variance) * np.asarray(shocks))
+            shocks = np.asarray(self._shocks(row, rng)(len(residuals)))
+            draws.append(means[-1] + np.sqrt(variance) * shocks)
         if of == "variance":
             return PredictiveDraws(np.stack(variances), index=sample.index)
         return PredictiveDraws(np.stack(draws), np.stack(means), sample.index)
 
-    def _distribution(self, rng: np.random.Generator) -> Any:
-        """The model's distribution, which draws from ``rng``."""
-        found = copy.copy(self.model.distribution)
-        found._generator = rng
-        return found
+    def _shocks(self, row: Array, rng: np.random.Generator) -> Any:
+        """A function of a number that makes so many shocks of the model's distribution, drawn from ``rng``."""
+        distribution = copy.copy(self.model.distribution)
+        distribution._generator = rng
+        return distribution.simulate(split(self.model, row)[2])
 
 
 def from_arch(model: Any, /, priors: Mapping[str, Any] | None = None) -> ArchModel:

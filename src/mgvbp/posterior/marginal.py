@@ -279,16 +279,17 @@ def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[s
     return {name: np.shape(value)[1:] for name, value in parameters.constrain(q.mean[None]).items()}
 
 
-def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
+def found(parameters: object, known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     """The parameter and the index of the entry that ``name`` refers to; the index is () for a whole parameter.
 
-    ``known`` are the shapes of all parameters. The result is None if ``name`` refers to none of them.
+    ``known`` are the shapes of all parameters. An entry has its index in brackets or, in a model with coordinates, its
+    label as tables have it. The result is None if ``name`` refers to no parameter.
 
     Examples
     --------
     >>> known = {"beta": (3,), "alpha[1]": ()}
-    >>> found(known, "beta"), found(known, "alpha[1]"), found(known, "beta[2]"), found(known, "beta[3]")
-    (('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None)
+    >>> [found(None, known, name) for name in ("beta", "alpha[1]", "beta[2]", "beta[3]")]
+    [('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None]
     """
     if not isinstance(name, str):
         return None
@@ -297,20 +298,15 @@ def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     whole, bracket, entry = name.partition("[")
     if not bracket or whole not in known:
         return None
-    shape = known[whole]
-    numbers = entry.removesuffix("]").split(",")
+    shape, numbers = known[whole], entry.removesuffix("]").split(",")
     index = tuple(int(number) for number in numbers if number.isdecimal())
     inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
-    return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
-
-
-def labelled(parameters: object, known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
-    """`found` for the label of an entry in words, as tables have it for a model with coordinates."""
-    whole = str(name).partition("[")[0]
-    labels = entry_labels(parameters, whole, known[whole]) if whole in known else []
+    if inside and name == f"{whole}[{','.join(map(str, index))}]":
+        return whole, index
+    labels = entry_labels(parameters, whole, shape)
     if name not in labels:
         return None
-    return whole, tuple(int(i) for i in np.unravel_index(labels.index(str(name)), known[whole]))
+    return whole, tuple(int(i) for i in np.unravel_index(labels.index(name), shape))
 
 
 def marginal(
@@ -326,7 +322,7 @@ def marginal(
     ``drawn(name)`` are the values (`DRAWS`, *shape) at ``q.sample(DRAWS, 0)``.
     """
     known = shapes(q, parameters) if known is None else known
-    entry = found(known, name) or labelled(parameters, known, name)
+    entry = found(parameters, known, name)
     if entry is not None and entry[1]:
         return EntryMarginal(marginal(q, parameters, entry[0], known, drawn), name, entry[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:
