@@ -22,9 +22,10 @@ from mgvbp.core.storage import read_archive, write_archive
 from mgvbp.core.version import __version__
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
+from mgvbp.posterior.trace import rows_of
 from mgvbp.run.encoding import Decoder, Encoder
 from mgvbp.run.evaluation import Evaluator
-from mgvbp.run.loop import Snapshot, rows_of
+from mgvbp.run.loop import Snapshot
 from mgvbp.run.recognition import Function, recognise
 
 SAME_DRAWS = 1e-6
