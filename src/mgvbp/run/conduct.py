@@ -166,15 +166,15 @@ def _near(outcome: Run, window: int) -> Run:
 
 def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     """Fit a network, or minibatches, by `StreamSearch`."""
-    refused = {
-        "starts= is": settings.several_starts,
-        "noise= is": bool(settings.noise),
-        "a structured precision (family=) is": isinstance(settings.family, Structured),
-        "family='mixture' and 'auto' are": settings.aim is not None,
-    }
-    for what, given in refused.items():
-        if given:
-            raise InvalidInputError(f"{what} not for networks and minibatches: leave it out")
+    streamed, out = "not for networks and minibatches", "leave it out"
+    if settings.several_starts:
+        raise InvalidInputError(f"starts= is {streamed}: {out}")
+    if settings.noise:
+        raise InvalidInputError(f"noise= is {streamed}: {out}")
+    if settings.aim is not None:
+        raise InvalidInputError(f"family='mixture' and 'auto' are {streamed}: {out}")
+    if isinstance(settings.family, Structured):
+        raise InvalidInputError(f"a structured precision is {streamed}: leave family= out, or batch_size")
     options = settings.start("max_iterations", "max_evaluations")
     search = StreamSearch(problem, tol=method.tol, **options)
     limits = Limits(search.most, math.inf)
