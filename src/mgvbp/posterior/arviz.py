@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module, metadata
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ def exported(
     theta: Array,
     stats: Mapping[str, Array],
     chains: int = 1,
-    attributes: Mapping[str, Any] = MappingProxyType({}),
+    attributes: Mapping[str, Any] | None = None,
 ) -> Any:
     """Draws ``theta`` (S, d) as the installed ArviZ takes them; they are those of ``chains`` chains, end to end.
 
@@ -61,8 +60,8 @@ def exported(
     group = "posterior" if parameters is None else "unconstrained_posterior"
     groups[group] = dict_to_dataset({"theta": by_chain(theta, chains)}, coords=of_theta)
     tree = DataTree.from_dict(groups)
-    tree.attrs.update(attributes)
-    tree["posterior"].attrs.update(attributes)
+    for node in (tree, tree["posterior"]):
+        node.attrs.update(attributes or {})
     return for_arviz(tree)
 
 
