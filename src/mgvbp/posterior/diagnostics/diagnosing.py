@@ -176,8 +176,8 @@ def _marginals(
         half = by_path(q, pool, weights, stein=gaussian, profiles=lines and lines.profiles)
         shared = lines is not None and lines.spread > SPREAD
         # weights of draws of q alone know nothing of tails further out, and cannot correct what all have in common
-        worse = lines is not None or not usable
-        if half is not None and (worse or half.typical_error < weighted.typical_error):
+        better = lines is not None or not usable
+        if half is not None and (better or half.typical_error < weighted.typical_error):
             far = lines is not None and _unexplained(pool, lines) > OBLIQUE * q.dim
             oblique = far and bool((half.off(ERRORS) <= TOLERANCE).all())
             return not (shared or oblique), shared, half

@@ -42,8 +42,8 @@ from mgvbp.posterior.diagnostics.profiles import Profiles
 from mgvbp.posterior.diagnostics.weights import Smoothed
 
 OUTLIER = 6.0
-"""Standard deviations by which a log weight may exceed the mean. Of sums of many terms not one in a million exceeds
-it by more; draws that meet another mode, or a heavy tail, do so by far."""
+"""Standard deviations by which a log weight may exceed the mean. Not one in a million sums of many terms is further
+out; draws that meet another mode, or a heavy tail, are by far."""
 FOREIGN, UNLIKELY = 0.05, 0.01
 """Largest share of the weight on draws that came from q with less than the second number as probability. With more,
 the posterior has mass where q has none, and nothing is known."""
