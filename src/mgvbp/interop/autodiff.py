@@ -53,18 +53,17 @@ def function_of_one(
     InvalidInputError
         There is no formula for one of the constraints.
     """
-    parameters = model.parameters
-    require_formulas(parameters, name)
+    require_formulas(model.parameters, name)
+    transforms, slices = model.parameters.transforms, model.parameters.slices
 
     def of_one(theta: Any) -> Any:
         values = {
-            parameter: FORMULAS[type(t)](numbers, functions, t, theta[parameters.slices[parameter]])
-            for parameter, t in parameters.transforms.items()
+            key: FORMULAS[type(t)](numbers, functions, t, theta[slices[key]]).reshape(t.shape)
+            for key, t in transforms.items()
         }
-        shaped = {key: value.reshape(parameters.transforms[key].shape) for key, value in values.items()}
         if not vectorized:
-            return model.function(**shaped)
-        return only(model.function(**{key: value[None] for key, value in shaped.items()}))
+            return model.function(**values)
+        return only(model.function(**{key: value[None] for key, value in values.items()}))
 
     return of_one
 
