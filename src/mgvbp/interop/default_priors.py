@@ -12,7 +12,6 @@ from mgvbp.core.checks import shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidTypeError, UnknownNameError
 from mgvbp.families.gaussian import LOG_2PI, Gaussian
-from mgvbp.problem.priors import require_density
 
 WIDE = 10.0
 """The standard deviation of a default prior, in units of the larger of |estimate| and its standard error. A prior
@@ -63,8 +62,11 @@ def checked_priors(priors: Mapping[str, Any] | None, names: tuple[str, ...]) -> 
             raise UnknownNameError(f"no parameter is called {name!r}; there are {', '.join(names)}")
         if isinstance(prior, Gaussian):
             given[name] = OfNumbers(prior)
-        else:
-            require_density(name, prior)
+        elif isinstance(prior, type) or not callable(getattr(prior, "logpdf", prior)):
+            raise InvalidTypeError(
+                f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a function of its "
+                f"value; got {shown(prior)}"
+            )
     return given
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mgvbp.core.checks import as_floats, as_name, one_of, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError, MgvbpError
-from mgvbp.problem.priors import ConstrainedPrior, require_density, require_support
+from mgvbp.problem.priors import ConstrainedPrior, require_support
 from mgvbp.transforms import TRANSFORMS, Real, Transform
 
 Key = str | tuple[str, ...]
@@ -188,7 +188,11 @@ class Parameters:
         (0.25, 0.25)
         """
         for name, distribution in self._complete(distributions, "prior").items():
-            require_density(name, distribution)
+            if not callable(getattr(distribution, "logpdf", distribution)):
+                raise InvalidTypeError(
+                    f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a "
+                    f"function of its value; got {shown(distribution)}"
+                )
             if name in self.transforms:
                 require_support(name, self.transforms[name], distribution)
         return ConstrainedPrior(self, distributions)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mgvbp.core.checks import as_floats, shown
+from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.problem.differences import derivatives, gradients
@@ -89,15 +89,6 @@ class ConstrainedPrior:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = log_density_of(self.distributions[name], name, value)
         return as_values(found, value, f"the prior of {name}")
-
-
-def require_density(name: str, distribution: Any) -> None:
-    """Refuse a prior that is neither a distribution with a ``logpdf`` nor a function."""
-    if isinstance(distribution, type) or not callable(getattr(distribution, "logpdf", distribution)):
-        raise InvalidTypeError(
-            f"the prior of {name} must have a logpdf, as scipy.stats.norm(0, 5) has, or be a function of its value; "
-            f"got {shown(distribution)}"
-        )
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:
