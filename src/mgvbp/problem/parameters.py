@@ -66,7 +66,7 @@ class Parameters:
         if not self._items:
             raise InvalidInputError("give at least one parameter, such as Parameters(beta=Real(3))")
         for key, transform in self._items:
-            for name in names_in(key):
+            for name in key if isinstance(key, tuple) else (key,):
                 as_name(name, "a parameter's name")
             if not isinstance(transform, Transform):
                 raise InvalidTypeError(
