@@ -2,9 +2,9 @@
 
 This package may import `problem` and lower layers; a foreign package is imported when a model of it is given. Begin
 with `model`, the class that Bayesian models become, and `estimated`, the one of models with a likelihood alone.
-`jax_function` and `torch_function` differentiate functions; `numpyro_model`, `pymc_model` (with the compilation in
-`pymc_graphs`) and `stan_model` translate names and constraints, as `statsmodels_model` and `arch_model` do;
-`recognised` finds the one for a model that `fit` is given as it is.
+`jax_function` and `torch_function` differentiate functions, with `autodiff` in common; `numpyro_model`, `pymc_model`
+(with the compilation in `pymc_graphs`) and `stan_model` translate names and constraints, as `statsmodels_model` and
+`arch_model` do; `recognised` finds the one for a model that `fit` is given as it is.
 """
 
 from mgvbp.interop.arch_model import from_arch

@@ -21,13 +21,10 @@ from mgvbp.interop.estimated import (
     explained,
     quietly,
     row_by_row,
+    simulated,
     takes_no_more,
 )
 from mgvbp.problem.predictive import PredictiveDraws
-
-PARAMETERS = 100
-"""Most draws of the parameters behind a forecast, each of which filters the whole series; further draws are further
-futures of the same parameters."""
 
 
 class ArchModel(EstimatedModel):
@@ -62,53 +59,39 @@ class ArchModel(EstimatedModel):
             takes_no_more(given, "predict() of the observed days, without steps=,")
             return self._again(params, of, generator)
         days = positive_integer(steps, "steps")
-        rows = params[:PARAMETERS]
-        each = -(-len(params) // len(rows))
+
+        def future(row: Array, each: int) -> tuple[Array, Array | None]:
+            shocks = self._shocks(row, generator)
+            options = {"method": "simulation", "simulations": each, "rng": shocks, "reindex": False}
+            found = quietly(lambda: self.model.forecast(row, horizon=days, **options, **given))
+            if of == "variance":
+                return np.asarray(found.simulations.variances)[-1], None
+            return np.asarray(found.simulations.values)[-1], np.asarray(found.mean)[-1]
+
         with explained(self.model):
-            parts = [self._future(row, days, each, generator, given) for row in rows]
-        paths = np.concatenate([part[of] for part in parts])[: len(params)]
-        means = None
-        if of == "observations":
-            means = np.repeat(np.stack([part["mean"] for part in parts]), each, axis=0)[: len(params)]
-        return PredictiveDraws(paths, means, index=range(1, days + 1))
+            return PredictiveDraws(*simulated(params, future), index=range(1, days + 1))
 
     def forecast(self, theta: ArrayLike, steps: int, **given: Any) -> PredictiveDraws:
         """The ``steps`` after the data; see `predict`."""
         return self.predict(theta, steps=steps, **given)
 
-    def _future(
-        self, row: Array, days: int, each: int, rng: np.random.Generator, given: dict[str, Any]
-    ) -> dict[str, Array]:
-        shocks = self._distribution(rng).simulate(split(self.model, row)[2])
-        found = quietly(
-            lambda: self.model.forecast(
-                row, horizon=days, method="simulation", simulations=each, rng=shocks, reindex=False, **given
-            )
-        )
-        simulated = found.simulations
-        return {
-            "observations": np.asarray(simulated.values)[-1],
-            "variance": np.asarray(simulated.variances)[-1],
-            "mean": np.asarray(found.mean)[-1],
-        }
-
     def _again(self, params: Array, of: str, rng: np.random.Generator) -> PredictiveDraws:
         sample, variances, means, draws = Sample(self.model), [], [], []
         for row in params:
             residuals, variance = sample.path(row)
-            shocks = self._distribution(rng).simulate(split(self.model, row)[2])(len(residuals))
             variances.append(variance)
             means.append(sample.y - residuals)
-            draws.append(means[-1] + np.sqrt(variance) * np.asarray(shocks))
+            shocks = np.asarray(self._shocks(row, rng)(len(residuals)))
+            draws.append(means[-1] + np.sqrt(variance) * shocks)
         if of == "variance":
             return PredictiveDraws(np.stack(variances), index=sample.index)
         return PredictiveDraws(np.stack(draws), np.stack(means), sample.index)
 
-    def _distribution(self, rng: np.random.Generator) -> Any:
-        """The model's distribution, which draws from ``rng``."""
-        found = copy.copy(self.model.distribution)
-        found._generator = rng
-        return found
+    def _shocks(self, row: Array, rng: np.random.Generator) -> Any:
+        """A function of a number that makes so many shocks of the model's distribution, drawn from ``rng``."""
+        distribution = copy.copy(self.model.distribution)
+        distribution._generator = rng
+        return distribution.simulate(split(self.model, row)[2])
 
 
 def from_arch(model: Any, /, priors: Mapping[str, Any] | None = None) -> ArchModel:

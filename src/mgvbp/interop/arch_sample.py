@@ -57,10 +57,7 @@ class Sample:
         parts = (
             (model.constraints(), model.bounds()),
             (volatility.constraints(), volatility.bounds(self.start)),
-            (
-                model.distribution.constraints(),
-                model.distribution.bounds(residuals / np.sqrt(variance)),
-            ),
+            (model.distribution.constraints(), model.distribution.bounds(residuals / np.sqrt(variance))),
         )
         rows, limits, first = [], [], 0
         for (matrix, least), bounds in parts:

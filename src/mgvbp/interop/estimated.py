@@ -20,6 +20,10 @@ from mgvbp.interop.model import ForeignParameters, checked_rows
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.priors import ConstrainedPrior
 
+PARAMETERS = 100
+"""Most draws of the parameters behind predictions of a time series: each takes a filter of the whole series. Further
+draws are further futures of the same parameters, as the noise of the observations is most of a forecast's width."""
+
 
 @dataclass(frozen=True)
 class RegionParameters(ForeignParameters):
@@ -103,24 +107,19 @@ class EstimatedModel:
         theta = self.parameters.unconstrain(dict(zip(names, reading.estimate, strict=True)))
         information = reading.information
         if information is not None:
-            slopes = self._slopes(theta[None])[0]
-            information = information * np.outer(slopes, slopes)
+            units = self._slopes(theta[None])[0]
+            information = information * np.outer(units, units)
         mean, covariance = around(self, theta, information)
         self.start = Gaussian(mean, variance=covariance)
-        sizes = np.maximum(np.abs(reading.estimate), self._standard_errors)
+        # standard errors on the model's scale, to first order, by differences over half of one
+        half = 0.5 * np.linalg.cholesky(self.start.covariance).T
+        ahead, behind = np.split(self.values(np.concatenate([mean + half, mean - half])), 2)
+        sizes = np.maximum(np.abs(reading.estimate), np.sqrt(((ahead - behind) ** 2).sum(axis=0)))
         normal = {name: DefaultPrior(WIDE * float(size)) for name, size in zip(names, sizes, strict=True)}
         roots = {name: DefaultPrior(scale, root=True) for name, scale in reading.deviations.items()}
         self.priors: dict[str, Any] = normal | roots | dict(reading.priors) | given
         known = {name: prior for name, prior in self.priors.items() if prior is not UNIFORM}
         self.default_prior = ConstrainedPrior(cast(Parameters, self.parameters), known)
-
-    @property
-    def _standard_errors(self) -> Array:
-        """Standard errors of the parameters on the model's scale, to first order, by differences over half of one."""
-        half = 0.5 * np.linalg.cholesky(self.start.covariance).T
-        values = self.values(np.concatenate([self.start.mean + half, self.start.mean - half]))
-        slopes = values[: len(half)] - values[len(half) :]
-        return np.asarray(np.sqrt((slopes**2).sum(axis=0)))
 
     def values(self, theta: Array) -> Array:
         """The parameters on the model's own scale, (S, d) -> (S, k), in the order of their names."""
@@ -164,6 +163,21 @@ class EstimatedModel:
     def __repr__(self) -> str:
         names = ", ".join(f"{name} ~ {prior!r}" for name, prior in self.priors.items())
         return f"{type(self).__name__}({type(self.model).__name__}: {names})"
+
+
+def simulated(
+    params: Array, simulate: Callable[[Array, int], tuple[Array, Array | None]]
+) -> tuple[Array, Array | None]:
+    """One path for each draw of the parameters ``params`` (S, k), and the means of the paths if they are known.
+
+    ``simulate(row, each)`` gives so many paths (each, n, ...) of one draw of the parameters, and their mean (n, ...).
+    """
+    rows = params[:PARAMETERS]
+    each = -(-len(params) // len(rows))
+    parts = [simulate(row, each) for row in rows]
+    known = [mean for _, mean in parts if mean is not None]
+    means = np.repeat(np.stack(known), each, axis=0)[: len(params)] if known else None
+    return np.concatenate([paths for paths, _ in parts])[: len(params)], means
 
 
 @contextmanager

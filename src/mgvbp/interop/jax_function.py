@@ -7,17 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import helmert
 
-from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
-from mgvbp.errors import InvalidInputError, InvalidTypeError
+from mgvbp.interop.autodiff import function_of_one, model_in, only
 from mgvbp.interop.compiled import Compiled
-from mgvbp.interop.constraints import constrain_by
-from mgvbp.problem.minibatch import Minibatches
 from mgvbp.problem.model import Model
-from mgvbp.transforms import Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
 
 class JaxLikelihood:
@@ -27,12 +22,17 @@ class JaxLikelihood:
     ----------
     traced : callable
         The function of one draw, (d,) -> scalar, for other JAX code.
+    parameters, pointwise, y, flat_prior
+        Those of the `Model` that the function computes, if it is one.
     """
 
     vectorized = True  # it takes all draws at once, whatever its function took
 
-    def __init__(self, traced: Callable[..., Any]) -> None:
+    def __init__(self, traced: Callable[..., Any], model: Model | None = None) -> None:
         self.traced = traced
+        if model is not None:
+            self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
+            self.flat_prior = model.flat_prior
 
     @cached_property
     def _values(self) -> Callable[..., Array]:
@@ -46,29 +46,6 @@ class JaxLikelihood:
     def __call__(self, theta: Array, *data: Any) -> Array:
         """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
         return self._values(theta, *data)
-
-
-class JaxModel(JaxLikelihood):
-    """A `Model` whose function is written in JAX, as a function of θ with its gradient and its parameters' names.
-
-    Raises
-    ------
-    InvalidInputError
-        One of its constraints is not written in JAX.
-    """
-
-    def __init__(self, model: Model, *, vectorized: bool) -> None:
-        constrain = constrain_by(model.parameters, require("jax", "jax"), TRACED, "jax")
-
-        def traced(theta: Any) -> Any:
-            values = constrain(theta)
-            if not vectorized:
-                return model.function(**values)
-            return _only(model.function(**{name: value[None] for name, value in values.items()}))
-
-        super().__init__(traced)
-        self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
-        self.flat_prior = model.flat_prior
 
 
 def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:
@@ -96,17 +73,9 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
         f = mgvbp.from_jax(lambda theta, X, y: -0.5 * ((y - X @ theta) ** 2).sum())
         posterior = mgvbp.fit(mgvbp.Minibatches(f, X, y, batch_size=100), prior, method="mgvbp")
     """
-    require("jax", "jax")
-    true_or_false(vectorized, "vectorized")
-    if not callable(function):
-        raise InvalidTypeError(f"function must be a JAX function of θ; got {function!r}")
-    if isinstance(function, Minibatches):
-        raise InvalidInputError(
-            "minibatches bring their own gradient: leave grad='jax' out, and write Minibatches(from_jax(f), X, y, ...) "
-            "for a JAX function f(theta, X, y) of one draw"
-        )
-    if isinstance(function, Model) and type(function).__call__ is Model.__call__:
-        return JaxModel(function, vectorized=vectorized)
+    jax = require("jax", "jax")
+    if model := model_in(function, vectorized, "JAX", "jax"):
+        return JaxLikelihood(function_of_one(model, vectorized, jax.numpy, jax.nn, "jax"), model)
     return JaxLikelihood(_of_one(function) if vectorized else function)
 
 
@@ -120,7 +89,7 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
     def of_one(row: Any, *data: Any) -> Any:
         if not data:
             _alone(function, row.shape[0])
-        return _only(function(row[None], *data))
+        return only(function(row[None], *data))
 
     return of_one
 
@@ -134,39 +103,9 @@ def _alone(function: Callable[..., Any], dim: int) -> None:
         together, alone = np.asarray(function(theta)), np.asarray(function(theta[2:3]))
     if together.shape != (4,) or alone.shape != (1,):
         return  # which is explained elsewhere
-    if np.isfinite([together[2], alone[0]]).all() and not np.isclose(
-        together[2], alone[0], rtol=1e-4, atol=1e-4
-    ):
+    both = together[2], alone[0]
+    if np.isfinite(both).all() and not np.isclose(*both, rtol=1e-4, atol=1e-4):
         raise ValueError(
             f"a draw has the value {alone[0]:.4g} alone and {together[2]:.4g} beside others, but each value must "
             "depend on its own row of the draws only"
         )
-
-
-def _only(values: Any) -> Any:
-    """The value of a function of all draws, called with one of them; `Compiled` explains what is raised here."""
-    if np.shape(values) != (1,):
-        raise ValueError(f"it returned shape {np.shape(values)} for draws of shape (1, d), not (1,)")
-    return values[0]
-
-
-def _interval(jax: Any, transform: Interval, x: Any) -> Any:
-    lower, upper = transform.bounds
-    distance = (upper - lower) * jax.nn.sigmoid(-jax.numpy.abs(x))
-    return jax.numpy.where(x < 0.0, lower + distance, upper - distance)
-
-
-def _ordered(jax: Any, _: Ordered, x: Any) -> Any:
-    return jax.numpy.cumsum(jax.numpy.concatenate([x[:1], jax.numpy.exp(x[1:])]))
-
-
-TRACED: dict[type, Callable[[Any, Any, Any], Any]] = {
-    Real: lambda jax, _, x: x,
-    Positive: lambda jax, _, x: jax.numpy.exp(x),
-    LowerBound: lambda jax, transform, x: transform.bounds[0] + jax.numpy.exp(x),
-    UpperBound: lambda jax, transform, x: transform.bounds[1] - jax.numpy.exp(-x),
-    Interval: _interval,
-    Ordered: _ordered,
-    Simplex: lambda jax, transform, x: jax.nn.softmax(x @ helmert(transform.shape[0])),
-}
-"""The constrained value of ``x`` (size,) as a flat array, by the formulas in `mgvbp.transforms`, in JAX."""

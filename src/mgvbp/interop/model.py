@@ -104,18 +104,14 @@ class ForeignParameters:
                 f"expected values of shapes {shapes}, all of them with the same leading axis or all without; "
                 f"got {', '.join(f'{name} {np.shape(values[name])}' for name in self.names)}"
             )
-        theta = self._inverse(arrays)
-        return theta[0] if single else theta
-
-    def _inverse(self, arrays: dict[str, Array]) -> Array:
-        # outside the support the inverses of other packages return nan, an infinity or the θ of another value
         theta = self.to_theta(arrays)
+        # outside the support the inverses of other packages return nan, an infinity or the θ of another value
         finite = np.isfinite(theta)
         back = self.to_values(np.where(finite, theta, 0.0))
         for name, where in self.slices.items():
             if not finite[:, where].all() or not np.allclose(back[name], arrays[name], rtol=1e-6, atol=1e-9):
                 raise InvalidInputError(f"{name}: a value is outside the support of its prior")
-        return theta
+        return theta[0] if single else theta
 
 
 @dataclass(frozen=True)

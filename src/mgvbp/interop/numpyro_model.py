@@ -66,7 +66,9 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
         raise InvalidTypeError(f"model must be a function with NumPyro's primitives; got {model!r}")
 
     # JAX caches its version of a NumPy array by identity, and a cached 32-bit version would make it fail: make copies
-    args, kwargs = jax.tree.map(copied, (args, kwargs))
+    args, kwargs = jax.tree.map(
+        lambda data: data.copy() if isinstance(data, np.ndarray) else data, (args, kwargs)
+    )
 
     def trace(**substitution: Any) -> dict[str, Any]:
         fixed = handlers.substitute(handlers.seed(model, 0), **substitution)
@@ -141,11 +143,6 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> For
     likelihoods: Callable[..., Any] = Compiled(by_observation) if observed else lambda theta: {}
     observations = Observations(likelihoods, {name: np.asarray(value) for name, value in values.items()})
     return ForeignModel(JaxLikelihood(log_density), parameters, observations)
-
-
-def copied(data: Any) -> Any:
-    """A copy of an array; other objects are returned as they are."""
-    return data.copy() if isinstance(data, np.ndarray) else data
 
 
 def latent(sites: dict[str, Any]) -> list[str]:

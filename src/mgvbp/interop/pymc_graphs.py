@@ -18,7 +18,7 @@ Function = Callable[..., list[Array]]
 
 
 class Once:
-    """What a function makes, kept from its first call on; a pickle leaves it out, as compiled code cannot travel."""
+    """A function that is called once, as its result is kept. A pickle leaves the result out: it is compiled code."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -98,9 +98,8 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
     jax = require("jax", "pymc")
     switch = jax.config.jax_enable_x64
     dispatch = require("pytensor.link.jax.dispatch", "pymc")
-    jax.config.update(
-        "jax_enable_x64", switch
-    )  # PyTensor turns it on for the whole process when this is imported
+    # PyTensor has turned it on for the whole process, if this was its first import
+    jax.config.update("jax_enable_x64", switch)
     modes, graphs = require("pytensor.compile.mode", "pymc"), require("pytensor.graph.fg", "pymc")
     try:
         # assertions that JAX leaves out are announced; those of PyMC have become −inf already
@@ -113,7 +112,7 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
             traced = jax.make_jaxpr(jax.value_and_grad(density.traced))(row)
     except (
         Exception
-    ):  # of many kinds, as every operation has a translation of its own; PyTensor then computes the same
+    ):  # of many kinds, as operations have translations of their own; PyTensor computes the same
         return None
     return None if "f32[" in str(traced) else density  # single precision has noise that a fit can see
 
@@ -194,7 +193,7 @@ def frozen(graphs: Sequence[Any]) -> list[Any]:
 
 
 def replaced(graphs: Sequence[Any], replacements: dict[Any, Any]) -> list[Any]:
-    """The graphs with other variables in place of some; shapes that are known better are made use of."""
+    """The graphs with other variables in place of some; shapes that are now known are used."""
     clone = require("pytensor.graph.replace", "pymc").clone_replace
     return list(clone(list(graphs), replacements, rebuild_strict=False))
 

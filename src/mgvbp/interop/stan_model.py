@@ -12,13 +12,8 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 
 INTERFACE = (
-    "log_density",
-    "log_density_gradient",
-    "param_constrain",
-    "param_names",
-    "param_unc_names",
-    "param_unconstrain",
-)
+    "log_density", "log_density_gradient", "param_constrain", "param_names", "param_unc_names", "param_unconstrain",
+)  # fmt: skip
 """The methods of BridgeStan's ``StanModel`` that are used."""
 POINTWISE = "log_lik"
 """What Stan's users call the log-likelihood of each observation, a vector among the generated quantities."""
@@ -97,9 +92,11 @@ def from_stan(model: Any, /) -> ForeignModel:
             rows[:, where] = values[name]
         return np.array([inverse(model, row) for row in rows]).reshape(len(rows), -1)
 
+    # θ has the columns of a matrix one after the other, so that its part is a vector; a simplex of one has none
+    layout = {name: where.shape if where.ndim < 2 else (where.size,) for name, where in free.items()}
     parameters = ForeignParameters(
         {name: where.shape for name, where in places.items()},
-        {name: layout(free[name]) if name in free else (0,) for name in places},  # a simplex of one has none
+        {name: layout.get(name, (0,)) for name in places},
         to_values,
         to_theta,
     )
@@ -137,11 +134,6 @@ class StanDensity:
                     raise
                 found.append((-np.inf, none))
         return found
-
-
-def layout(where: Array) -> tuple[int, ...]:
-    """The shape of a parameter's part of θ; Stan counts down the columns first, so that a matrix is a plain vector."""
-    return where.shape if where.ndim < 2 else (where.size,)
 
 
 def inverse(model: Any, row: Array) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,11 @@ from mgvbp.interop.default_priors import UNIFORM
 from mgvbp.interop.estimated import Reading, quietly, row_by_row
 from mgvbp.interop.transformed import transformed_parameters
 from mgvbp.problem.parameters import Parameters
-from mgvbp.transforms import Positive, Real, Transform
+from mgvbp.transforms import Positive, Real
 
 POSITIVE_ALPHA = (
-    "NegativeBinomial",
-    "NegativeBinomialP",
-    "ZeroInflatedNegativeBinomialP",
-    "TruncatedLFNegativeBinomialP",
-)
+    "NegativeBinomial", "NegativeBinomialP", "ZeroInflatedNegativeBinomialP", "TruncatedLFNegativeBinomialP",
+)  # fmt: skip
 """Models whose last parameter, the dispersion ``alpha``, is positive."""
 KNOWN_SCALE = ("Binomial", "Poisson", "NegativeBinomial")
 """Families of GLM whose dispersion is 1; that of others is to be estimated."""
@@ -33,15 +31,16 @@ ANALYTIC = ("statsmodels.discrete.", "statsmodels.genmod.")
 
 def read(model: Any, estimate: Array) -> Reading:
     """What `mgvbp` needs to know of a model of statsmodels whose parameters were estimated as ``estimate``."""
+    kind = plain
     if callable(getattr(model, "transform_params", None)):
-        return state_space(model, estimate)
-    if hasattr(model, "group_labels") and hasattr(model, "k_re"):
-        return mixed(model, estimate)
-    if hasattr(model, "wexog") and hasattr(model, "wendog"):
-        return linear(model, estimate)
-    if hasattr(model, "estimate_scale") and hasattr(model, "family"):
-        return generalised(model, estimate)
-    return plain(model, estimate)
+        kind = state_space
+    elif hasattr(model, "group_labels") and hasattr(model, "k_re"):
+        kind = mixed
+    elif hasattr(model, "wexog") and hasattr(model, "wendog"):
+        kind = linear
+    elif hasattr(model, "estimate_scale") and hasattr(model, "family"):
+        kind = generalised
+    return replace(kind(model, estimate), y=observations(model))
 
 
 def state_space(model: Any, estimate: Array) -> Reading:
@@ -57,7 +56,6 @@ def state_space(model: Any, estimate: Array) -> Reading:
         log_likelihood=row_by_row(model.loglike),
         estimate=estimate,
         pointwise=getattr(model, "loglikeobs", None),
-        y=observations(model),
         deviations=dict.fromkeys(squares, spread),
         priors=dict.fromkeys(bounded, UNIFORM),
     )
@@ -91,13 +89,12 @@ def linear(model: Any, estimate: Array) -> Reading:
     information = np.zeros((len(names) + 1, len(names) + 1))
     information[:-1, :-1], information[-1, -1] = X.T @ X / scale, 0.5 * n / scale**2
     return Reading(
-        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
+        parameters=real_and_positive(names, ["scale"]),
         log_likelihood=log_likelihood,
         estimate=np.append(estimate, scale),
         score=score,
         information=information,
         pointwise=None if weights is None else pointwise,
-        y=observations(model),
         deviations={"scale": float(np.std(y))},
     )
 
@@ -120,23 +117,20 @@ def generalised(model: Any, estimate: Array) -> Reading:
         by_row = model.family.loglike_obs(model.endog, mu, model.var_weights, row[-1] if free else 1.0)
         return np.asarray(by_row * model.freq_weights)
 
-    if not free:
+    if free:
         return Reading(
-            parameters=Parameters({name: Real() for name in names}),
-            log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
-            estimate=estimate,
-            score=lambda row: np.asarray(model.score(row, scale=1.0)),
-            information=-np.asarray(model.hessian(estimate, scale=1.0)),
+            parameters=real_and_positive(names, ["scale"]),
+            log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
+            estimate=np.append(estimate, model.estimate_scale(model.predict(estimate))),
             pointwise=pointwise,
-            y=observations(model),
         )
-    mu = model.predict(estimate)
     return Reading(
-        parameters=Parameters({**{name: Real() for name in names}, "scale": Positive()}),
-        log_likelihood=row_by_row(lambda row: model.loglike(row[:-1], scale=row[-1])),
-        estimate=np.append(estimate, model.estimate_scale(mu)),
+        parameters=real_and_positive(names),
+        log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
+        estimate=estimate,
+        score=lambda row: np.asarray(model.score(row, scale=1.0)),
+        information=-np.asarray(model.hessian(estimate, scale=1.0)),
         pointwise=pointwise,
-        y=observations(model),
     )
 
 
@@ -151,48 +145,33 @@ def mixed(model: Any, estimate: Array) -> Reading:
             "a MixedLM with correlated random effects has parameters that must make a positive definite matrix, which "
             "is not supported: give the effects as variance components (vc_formula=), which are independent"
         )
+    from statsmodels.regression.mixed_linear_model import MixedLMParams
+
     # the restricted likelihood has no fixed effects; theirs, with a wide prior, integrates to it
     full = copy.copy(model)
     full.reml = False
-    packed = type(full_params(model))
-    size = model.k_fe + model.k_re + model.k_vc
+    fixed, size = model.k_fe, model.k_fe + model.k_re + model.k_vc
 
     def log_likelihood(row: Array) -> float:
-        params = packed.from_packed(row, model.k_fe, model.k_re, use_sqrt=False, has_fe=True)
+        params = MixedLMParams.from_packed(row, fixed, model.k_re, use_sqrt=False, has_fe=True)
         return float(full.loglike(params, profile_fe=False))
 
     names = unique(model.data.param_names)[:size]
-    spread = np.std(model.endog) / np.sqrt(residual_variance(model, estimate))
-    transforms: dict[Any, Transform] = {name: Real() for name in names[: model.k_fe]}
-    variances = names[model.k_fe :]
-    least = 1e-6 * spread**2
+    residuals = model.endog - model.exog @ estimate[:fixed]  # the random effects included
+    spread = float(np.std(model.endog) / np.sqrt(np.var(residuals)))
     return Reading(
-        parameters=Parameters({**transforms, **{name: Positive() for name in variances}}),
+        parameters=real_and_positive(names[:fixed], names[fixed:]),
         log_likelihood=row_by_row(log_likelihood),
-        estimate=np.append(estimate[: model.k_fe], np.maximum(estimate[model.k_fe : size], least)),
-        y=observations(model),
-        deviations=dict.fromkeys(variances, float(spread)),
+        estimate=np.append(estimate[:fixed], np.maximum(estimate[fixed:size], 1e-6 * spread**2)),
+        deviations=dict.fromkeys(names[fixed:], spread),
     )
-
-
-def full_params(model: Any) -> Any:
-    """An empty set of parameters of a MixedLM."""
-    from statsmodels.regression.mixed_linear_model import MixedLMParams
-
-    return MixedLMParams(model.k_fe, model.k_re, model.k_vc)
-
-
-def residual_variance(model: Any, estimate: Array) -> float:
-    """The variance of the residuals at the fixed effects of the estimate, the random effects included."""
-    return float(np.var(model.endog - model.exog @ estimate[: model.k_fe]))
 
 
 def plain(model: Any, estimate: Array) -> Reading:
     """All others: real parameters, but for the dispersion of negative binomials."""
     names, kind = parameter_names(model, len(estimate)), type(model).__name__
-    transforms: dict[Any, Transform] = {name: Real() for name in names}
-    if kind in POSITIVE_ALPHA and names[-1] == "alpha":
-        transforms["alpha"] = Positive()
+    dispersed = kind in POSITIVE_ALPHA and names[-1] == "alpha"
+    if dispersed:
         estimate = np.append(estimate[:-1], max(estimate[-1], 1e-6))
     if kind in CLASSES and model.loglike(estimate) > SEPARATED:
         raise InvalidInputError(
@@ -206,18 +185,22 @@ def plain(model: Any, estimate: Array) -> Reading:
         def score(row: Array) -> Array:
             return np.asarray(model.score(row), np.float64).ravel(order="F")
 
-        if all(isinstance(transform, Real) for transform in transforms.values()):
+        if not dispersed:
             information = -quietly(lambda: np.asarray(model.hessian(estimate), np.float64))
 
     return Reading(
-        parameters=Parameters(transforms),
+        parameters=real_and_positive(names[:-1], names[-1:]) if dispersed else real_and_positive(names),
         log_likelihood=row_by_row(model.loglike),
         estimate=estimate,
         score=score,
         information=information,
         pointwise=by_observation(model),
-        y=observations(model),
     )
+
+
+def real_and_positive(real: Sequence[str], positive: Sequence[str] = ()) -> Parameters:
+    """Parameters of one number each, the first without constraints."""
+    return Parameters({**{name: Real() for name in real}, **{name: Positive() for name in positive}})
 
 
 def by_observation(model: Any) -> Callable[[Array], Array] | None:

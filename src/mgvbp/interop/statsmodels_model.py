@@ -163,7 +163,7 @@ def from_statsmodels(model: Any, /, priors: Mapping[str, Any] | None = None) -> 
 
 
 def estimated(given: Any) -> tuple[Any, Array, Any]:
-    """A model, the maximum of its likelihood and the results of which it is, of a model or of its results."""
+    """A model, the maximum of its likelihood and the results that have it, from a model or from its results."""
     known = hasattr(given, "params") and hasattr(given, "model")
     model = given.model if known else given
     if (known and constrained(given)) or getattr(model, "_has_fixed_params", False):

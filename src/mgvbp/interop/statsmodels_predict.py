@@ -11,12 +11,9 @@ from scipy.signal import lfilter
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
-from mgvbp.interop.estimated import quietly, takes_no_more
+from mgvbp.interop.estimated import PARAMETERS, quietly, simulated, takes_no_more
 from mgvbp.problem.predictive import PredictiveDraws, one_of_classes
 
-PARAMETERS = 100
-"""Most draws of the parameters of a time series: a Kalman filter each, which takes milliseconds. Further draws are
-further futures of the same parameters, as the noise of the observations is most of a forecast's width."""
 BEFORE = 1000
 """Days before a stretch of autoregressive errors: a root of 0.99 has left 4e-5 of its start by then."""
 
@@ -32,25 +29,21 @@ def of_series(
     ``params`` (S, k) are on the model's own scale.
     """
     one_of(of, ("observations", "states"), "of")
-    rows = params[:PARAMETERS]
-    each = -(-len(params) // len(rows))
     if steps is not None and of == "observations":
-        parts = [future(model, row, positive_integer(steps, "steps"), exog, each, rng) for row in rows]
-        index = later(model, int(steps))
+        days = positive_integer(steps, "steps")
+        draws, means = simulated(params, lambda row, each: future(model, row, days, exog, each, rng))
+        index = later(model, days)
     elif steps is not None:
         raise InvalidInputError("states are smoothed, not forecast: leave steps= out")
     else:
         only_ahead(exog)
         inside = one_step_ahead if of == "observations" else smoothed
-        parts = [inside(model, row, each, rng) for row in rows]
+        draws, means = simulated(params, lambda row, each: inside(model, row, each, rng))
         index = model.data.row_labels
-    draws = np.concatenate([part for part, _ in parts])[: len(params)]
-    known = [mean for _, mean in parts if mean is not None]
-    means = np.repeat(np.stack(known), each, axis=0)[: len(params)] if known else None
-    names = labels(model.endog_names) if of == "observations" else [str(name) for name in model.state_names]
     if draws.shape[2] == 1:
         return PredictiveDraws(draws[:, :, 0], None if means is None else means[:, :, 0], index)
-    return PredictiveDraws(draws, means, index, names)
+    names = np.atleast_1d(model.endog_names if of == "observations" else model.state_names)
+    return PredictiveDraws(draws, means, index, [str(name) for name in names])
 
 
 def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.random.Generator) -> Paths:
@@ -63,14 +56,9 @@ def future(model: Any, row: Array, steps: int, exog: Any, each: int, rng: np.ran
         return onward(found, states, steps, rng), onward(found, last[None], steps, None)[0]
     ahead = {"anchor": "end", "exog": exog, "rng": rng}
     paths = model.simulate(row, steps, initial_state=states.T, repetitions=each, **ahead)
-    calm = model.simulate(
-        row,
-        steps,
-        initial_state=last,
-        measurement_shocks=np.zeros((steps, found.k_endog)),
-        state_shocks=np.zeros((steps, found.k_posdef)),
-        **ahead,
-    )
+    shocks, noise = np.zeros((steps, found.k_posdef)), np.zeros((steps, found.k_endog))
+    none = {"state_shocks": shocks, "measurement_shocks": noise}
+    calm = model.simulate(row, steps, initial_state=last, **none, **ahead)
     futures = np.moveaxis(np.reshape(np.asarray(paths), (steps, -1, each)), 2, 0)
     return futures, np.reshape(np.asarray(calm), (steps, -1))
 
@@ -136,15 +124,10 @@ def of_regimes(model: Any, params: Array, steps: int | None, exog: Any, of: str)
             "probabilities of their regimes"
         )
     only_ahead(exog)
-    found = [
-        model.smooth(row, return_raw=True).smoothed_marginal_probabilities for row in params[:PARAMETERS]
-    ]
-    probabilities = np.swapaxes(np.stack(found), 1, 2)
-    names = [f"regime {j}" for j in range(probabilities.shape[2])]
-    index = model.data.row_labels
-    return PredictiveDraws(
-        probabilities, index=None if index is None else index[-probabilities.shape[1] :], names=names
-    )
+    found = [model.smooth(row, return_raw=True) for row in params[:PARAMETERS]]
+    draws = np.swapaxes(np.stack([each.smoothed_marginal_probabilities for each in found]), 1, 2)
+    index, names = model.data.row_labels, [f"regime {j}" for j in range(draws.shape[2])]
+    return PredictiveDraws(draws, None, None if index is None else index[-draws.shape[1] :], names)
 
 
 def of_rows(
@@ -171,9 +154,8 @@ def of_rows(
     responses, expected = [], []
     for row in params:
         distribution = quietly(partial(distribution_at, model, row, exog, given))
-        if not hasattr(
-            distribution, "support"
-        ):  # PHReg has distributions of its own, of observed times alone
+        # PHReg has distributions of its own, of observed times alone
+        if not hasattr(distribution, "support"):
             raise unpredictable(model)
         mean = np.asarray(distribution.mean())
         responses.append((distribution.rvs(size=mean.shape, random_state=rng) / trials).ravel())
@@ -205,7 +187,7 @@ def autoregressive(rho: Any, shape: tuple[int, ...], rng: np.random.Generator, *
 def of_glm(model: Any, exog: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The trials behind each response of a GLM, whose binomial responses are shares, and what its distribution takes.
 
-    At the rows of the data, these have the trials and the weights that the model has.
+    At the rows of the data, trials and weights are those of the model.
     """
     if exog is None:
         given = {"n_trials": model.n_trials, "var_weights": model.var_weights} | given
@@ -236,10 +218,9 @@ def of_classes(
 ) -> PredictiveDraws:
     """Classes of multinomial and ordered models: draws are 1 for the class that came and 0 for the others."""
     shape = (model.exog.shape[1], -1) if type(model).__name__ == "MNLogit" else (-1,)
+    rows = [row.reshape(shape, order="F") for row in params]
     try:
-        found = quietly(
-            lambda: np.stack([model.predict(row.reshape(shape, order="F"), exog, **given) for row in params])
-        )
+        found = quietly(lambda: np.stack([model.predict(row, exog, **given) for row in rows]))
     except NotImplementedError:
         raise unpredictable(model) from None
     if found.ndim != 3:
@@ -261,8 +242,3 @@ def later(model: Any, steps: int) -> Any:
     """The labels of so many steps after the data; None if the data have none."""
     index = quietly(lambda: model._get_prediction_index(model.nobs, model.nobs + steps - 1))[3]
     return index if model.data.row_labels is not None else None
-
-
-def labels(names: Any) -> list[str]:
-    """One or several names as a list."""
-    return [str(names)] if isinstance(names, str) else [str(name) for name in names]

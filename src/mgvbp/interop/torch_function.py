@@ -6,16 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import helmert
 
-from mgvbp.core.checks import true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.core.optional import require
-from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
-from mgvbp.interop.constraints import constrain_by
-from mgvbp.problem.minibatch import Minibatches
+from mgvbp.errors import EvaluationError
+from mgvbp.interop.autodiff import function_of_one, model_in
 from mgvbp.problem.model import Model
-from mgvbp.transforms import Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
 
 class TorchLikelihood:
@@ -26,12 +22,17 @@ class TorchLikelihood:
     function : callable
         A function of one draw, (d,) -> scalar, or with ``over_all`` of all draws, (S, d) -> (S,).
     over_all : bool
+    model : Model, optional
+        What the function computes; its names, observations and prior become attributes.
     """
 
     vectorized = True  # it takes all draws at once, whatever its function took
 
-    def __init__(self, function: Callable[..., Any], *, over_all: bool) -> None:
+    def __init__(self, function: Callable[..., Any], *, over_all: bool, model: Model | None = None) -> None:
         self._function, self._over_all = function, over_all
+        if model is not None:
+            self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
+            self.flat_prior = model.flat_prior
 
     def __call__(self, theta: Array, *data: Any) -> Array:
         """The values at the rows of θ, (S, d) -> (S,); arrays of data follow θ if the function takes them."""
@@ -76,29 +77,6 @@ class TorchLikelihood:
         return np.asarray(values.detach()), np.asarray(gradients)
 
 
-class TorchModel(TorchLikelihood):
-    """A `Model` whose function is written in PyTorch, as a function of θ with its gradient and its parameters' names.
-
-    Raises
-    ------
-    InvalidInputError
-        One of its constraints is not written in PyTorch.
-    """
-
-    def __init__(self, model: Model, *, vectorized: bool) -> None:
-        constrain = constrain_by(model.parameters, require("torch", "torch"), FORMULAS, "torch")
-
-        def of_one(theta: Any) -> Any:
-            values = constrain(theta)
-            if not vectorized:
-                return model.function(**values)
-            return model.function(**{name: value[None] for name, value in values.items()})[0]
-
-        super().__init__(of_one, over_all=False)
-        self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
-        self.flat_prior = model.flat_prior
-
-
 def from_torch(function: Callable[..., Any], *, vectorized: bool = False) -> TorchLikelihood:
     """A log-likelihood written in PyTorch, with its gradient by autograd, in the form that `mgvbp.fit` takes.
 
@@ -119,35 +97,8 @@ def from_torch(function: Callable[..., Any], *, vectorized: bool = False) -> Tor
         posterior = mgvbp.fit(mgvbp.from_torch(lambda theta: -torch.cosh(theta).sum()), dim=100)
         posterior = mgvbp.fit(lambda theta: -torch.cosh(theta).sum(dim=1), dim=100, grad="torch")  # the same
     """
-    require("torch", "torch")
-    true_or_false(vectorized, "vectorized")
-    if not callable(function):
-        raise InvalidTypeError(f"function must be a PyTorch function of θ; got {function!r}")
-    if isinstance(function, Minibatches):
-        raise InvalidInputError(
-            "minibatches bring their own gradient: leave grad='torch' out, and write Minibatches(from_torch(f), X, y, "
-            "...) for a PyTorch function f(theta, X, y) of one draw"
-        )
-    if isinstance(function, Model) and type(function).__call__ is Model.__call__:
-        return TorchModel(function, vectorized=vectorized)
+    torch = require("torch", "torch")
+    if model := model_in(function, vectorized, "PyTorch", "torch"):
+        of_one = function_of_one(model, vectorized, torch, torch, "torch")
+        return TorchLikelihood(of_one, over_all=False, model=model)
     return TorchLikelihood(function, over_all=vectorized)
-
-
-def _interval(torch: Any, transform: Interval, x: Any) -> Any:
-    lower, upper = transform.bounds
-    distance = (upper - lower) * torch.sigmoid(-torch.abs(x))
-    return torch.where(x < 0.0, lower + distance, upper - distance)
-
-
-FORMULAS: dict[type, Callable[[Any, Any, Any], Any]] = {
-    Real: lambda torch, _, x: x,
-    Positive: lambda torch, _, x: torch.exp(x),
-    LowerBound: lambda torch, transform, x: transform.bounds[0] + torch.exp(x),
-    UpperBound: lambda torch, transform, x: transform.bounds[1] - torch.exp(-x),
-    Interval: _interval,
-    Ordered: lambda torch, _, x: torch.cumsum(torch.cat([x[:1], torch.exp(x[1:])]), 0),
-    Simplex: lambda torch, transform, x: torch.softmax(
-        x @ torch.as_tensor(helmert(transform.shape[0]), dtype=x.dtype), 0
-    ),
-}
-"""The constrained value of ``x`` (size,) as a flat tensor, by the formulas in `mgvbp.transforms`, in PyTorch."""

@@ -91,7 +91,8 @@ def transformed_parameters(
             for row, u in enumerate(untransformed(theta)):
                 # these entries move the coupled parameters alone, so that this is their part of the determinant
                 slopes = np.stack([derivative(model, u, int(j))[coupled] for j in coupled], axis=1)
-                result[row] += _log_determinant(slopes)
+                value = np.linalg.slogdet(slopes)[1]
+                result[row] += value if np.isfinite(value) else -np.inf  # far out the map has collapsed
         return np.asarray(result)
 
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
@@ -103,12 +104,6 @@ def transformed_parameters(
 
 def _apply(model: Any, u: Any) -> Any:
     return quietly(lambda: np.asarray(model.transform_params(u)))
-
-
-def _log_determinant(slopes: Array) -> float:
-    """``log |det|`` of derivatives; −inf where the map has collapsed, far out."""
-    value = np.linalg.slogdet(slopes)[1]
-    return float(value) if np.isfinite(value) else -np.inf
 
 
 def _analytic(model: Any, u: Array, j: int) -> Array:

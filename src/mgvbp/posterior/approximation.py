@@ -13,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.marginal import DRAWS, Marginal, Shapes, found, labelled, marginal, shapes
+from mgvbp.posterior.marginal import DRAWS, Marginal, Shapes, found, marginal, shapes
 from mgvbp.problem.parameters import indexed
 from mgvbp.problem.problem import NamedParameters
 
@@ -75,7 +75,7 @@ class Approximation(Gaussian):
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` exists."""
-        return (found(self._shapes, name) or labelled(self.parameters, self._shapes, name)) is not None
+        return found(self.parameters, self._shapes, name) is not None
 
     __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
 

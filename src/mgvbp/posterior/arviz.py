@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mgvbp.core.linalg import Array
-from mgvbp.problem.problem import NamedParameters
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
+    from mgvbp.posterior.examined import Examined
 
-def data_tree(
+
+def exported(
+    posterior: Examined,
     theta: Array,
-    *,
-    parameters: NamedParameters | None,
-    labels: Sequence[str] | None,
     stats: Mapping[str, Array],
-    pointwise: Callable[[Array], Any] | None,
     chains: int = 1,
-) -> DataTree:
-    """An ArviZ DataTree of draws ``theta`` (S, d), which are those of ``chains`` chains, one after the other.
+    attributes: Mapping[str, Any] | None = None,
+) -> Any:
+    """Draws ``theta`` (S, d) as the installed ArviZ takes them; they are those of ``chains`` chains, end to end.
 
-    The ``parameters`` of other packages' models may have ``dims`` and ``coords``, the names of axes and of the entries
-    along them. ``stats``, (S,) each, become the group ``sample_stats``. ``pointwise`` gives the log-likelihood of each
-    observation, (S, d) -> (S, N); if it is a method of a model that has the observations as ``y``, they are exported
-    too. Models of other packages have an `Observations` instead.
+    The parameters of other packages' models may have ``dims`` and ``coords``, the names of axes and of the entries
+    along them. ``stats``, (S,) each, become the group ``sample_stats``, and ``attributes`` those of the result and of
+    the group ``posterior``. If the model gives the log-likelihood of each observation, (S, d) -> (S, N), by a method
+    and has the observations as ``y``, they are exported too. Models of other packages have an `Observations` instead.
     """
     from arviz_base import dict_to_dataset
     from xarray import DataTree
 
+    parameters = posterior.parameters
     coords, dims = dict(getattr(parameters, "coords", {})), dict(getattr(parameters, "dims", {}))
-    likelihoods, data, names = observations(pointwise, theta)
+    likelihoods, data, names = observations(posterior._pointwise, theta)
     draws: dict[str, Mapping[str, Array]] = {
-        "posterior": {"theta": theta} if parameters is None else parameters.constrain(theta),
+        "posterior": posterior.named(theta),
         "log_likelihood": likelihoods,
         "sample_stats": stats,
     }
@@ -55,10 +55,14 @@ def data_tree(
         if given:
             groups[group] = dict_to_dataset(given, coords=coords, dims=dims, sample_dims=[])
     # the labels of θ are for this group only, since a named parameter may be called theta too
-    of_theta: dict[Any, Any] = {} if labels is None else {"theta_dim_0": list(labels)}
+    unnamed = parameters is None and not posterior._labelled
+    of_theta: dict[Any, Any] = {} if unnamed else {"theta_dim_0": list(posterior.labels)}
     group = "posterior" if parameters is None else "unconstrained_posterior"
     groups[group] = dict_to_dataset({"theta": by_chain(theta, chains)}, coords=of_theta)
-    return DataTree.from_dict(groups)
+    tree = DataTree.from_dict(groups)
+    for node in (tree, tree["posterior"]):
+        node.attrs.update(attributes or {})
+    return for_arviz(tree)
 
 
 def observations(

@@ -73,9 +73,8 @@ class Examined(Approximation):
                     "posterior.diagnose(log_density=...) has elbo and log_evidence"
                 )
             if self._improper:
-                self._distance = unknown(
-                    f"{self._improper}: there may be no posterior to measure the distance to"
-                )
+                why = f"{self._improper}: there may be no posterior to measure the distance to"
+                self._distance = unknown(why)
             else:
                 self._distance = from_weights(self, self._density(None), self.n_evaluations, self._archive)
         return self._distance
@@ -120,7 +119,6 @@ class Examined(Approximation):
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
-        family, cost = ("", 2 * self.n_evaluations) if self.mixture is None else ("mixture", None)
         known = None if self.mixture is None else self._distance
         return diagnose(
             self,
@@ -129,8 +127,7 @@ class Examined(Approximation):
             rng,
             self.labels,
             below,
-            cost,
-            family=family,
+            2 * self.n_evaluations if self.mixture is None else None,
             archive=self._archive if log_density is None else None,
             farthest=known and known.kl + known.kl_se,
             missed=bool(self._improper) and log_density is None,

@@ -131,9 +131,10 @@ class Marginal:
 class TransformedMarginal(Marginal):
     """A `Marginal` whose transform is known, so that it has formulas for its moments and density."""
 
+    _q: Gaussian
+
     def __init__(self, q: Gaussian, parameters: Parameters, name: str) -> None:
         super().__init__(q, parameters, name)
-        self._gaussian = q
         self._transform, self._where = parameters.transforms[name], parameters.slices[name]
 
     @property
@@ -149,14 +150,12 @@ class TransformedMarginal(Marginal):
     @cached_property
     def _normal(self) -> tuple[Array, Array]:
         """Means and standard deviations of the unconstrained numbers."""
-        return self._gaussian.mean[self._where], self._gaussian.std[self._where]
+        return self._q.mean[self._where], self._q.std[self._where]
 
     @cached_property
     def _joint(self) -> Gaussian:
         """The distribution of the unconstrained numbers."""
-        return Gaussian(
-            self._normal[0], variance=self._gaussian.covariance_of(range(self._q.dim)[self._where])
-        )
+        return Gaussian(self._normal[0], variance=self._q.covariance_of(range(self._q.dim)[self._where]))
 
     @cached_property
     def _draws(self) -> Array:
@@ -183,14 +182,10 @@ class TransformedMarginal(Marginal):
         result[inside] = self._by_halves(values[inside])
         return result
 
-    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
-        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
-        t = self._transform
-        if not isinstance(t, Elementwise):
-            return None
-        i = np.ravel_multi_index(index, self.shape)
+    def alone(self, i: int, parameters: Parameters) -> Marginal:
+        """The marginal of the i-th entry, which is a function of the i-th unconstrained number alone."""
         mu, sd = (numbers[[i]] for numbers in self._normal)
-        return TransformedMarginal(Gaussian(mu, variance=sd**2), Parameters({label: t.single}), label)
+        return TransformedMarginal(Gaussian(mu, variance=sd**2), parameters, parameters.names[0])
 
     def _by_halves(self, values: Array) -> Array:
         try:
@@ -205,10 +200,12 @@ class TransformedMarginal(Marginal):
 class MixtureMarginal(Marginal):
     """A `Marginal` under a mixture: moments and densities are those of its Gaussians, weighted."""
 
+    _q: GaussianMixture
+
     def __init__(self, mixture: GaussianMixture, parameters: Parameters, name: str) -> None:
         super().__init__(mixture, parameters, name)
         full = Full(mixture.dim)
-        self._mixture, self._transform = mixture, parameters.transforms[name]
+        self._transform = parameters.transforms[name]
         self._where = list(range(mixture.dim)[parameters.slices[name]])
         self._parts = [
             TransformedMarginal(Gaussian.from_factor(mean, np.asfortranarray(factor), full), parameters, name)
@@ -225,25 +222,21 @@ class MixtureMarginal(Marginal):
         return np.sqrt(self._average(squares))
 
     def _average(self, values: list[Any]) -> Any:
-        return np.tensordot(self._mixture.weights, np.asarray(values), axes=1)[()]
+        return np.tensordot(self._q.weights, np.asarray(values), axes=1)[()]
 
     def _quantile(self, levels: Array) -> Any:
         if not self._transform.increasing:
             return super()._quantile(levels)
-        numbers = self._mixture.marginal(self._where).quantiles(levels.ravel())
+        numbers = self._q.marginal(self._where).quantiles(levels.ravel())
         return self._transform.constrain(numbers).reshape(levels.shape + self.shape)[()]
 
     def _log_density(self, values: Array) -> Array:
         terms = [part._log_density(values) for part in self._parts]
-        return np.asarray(logsumexp(np.log(self._mixture.weights)[:, None] + terms, axis=0))
+        return np.asarray(logsumexp(np.log(self._q.weights)[:, None] + terms, axis=0))
 
-    def alone(self, label: str, index: tuple[int, ...]) -> Marginal | None:
-        """The marginal of one entry; None unless the entry is a function of one unconstrained number."""
-        t = self._transform
-        if not isinstance(t, Elementwise):
-            return None
-        i = self._where[int(np.ravel_multi_index(index, self.shape))]
-        return MixtureMarginal(self._mixture.marginal([i]), Parameters({label: t.single}), label)
+    def alone(self, i: int, parameters: Parameters) -> Marginal:
+        """The marginal of the i-th entry, which is a function of the i-th unconstrained number alone."""
+        return MixtureMarginal(self._q.marginal([self._where[i]]), parameters, parameters.names[0])
 
 
 class EntryMarginal(Marginal):
@@ -269,10 +262,13 @@ class EntryMarginal(Marginal):
         return self._whole.quantile(levels)[..., *self._index]
 
     def _log_density(self, values: Array) -> Array:
-        if not isinstance(self._whole, TransformedMarginal | MixtureMarginal):
+        whole, transform = self._whole, getattr(self._whole, "_transform", None)
+        if not isinstance(transform, Elementwise):
             return super()._log_density(values)
-        alone = self._whole.alone(self.name, self._index)
-        return super()._log_density(values) if alone is None else np.asarray(alone.log_density(values))
+        assert isinstance(whole, TransformedMarginal | MixtureMarginal)  # which alone have a transform
+        parameters = Parameters({self.name: transform.single})
+        alone = whole.alone(int(np.ravel_multi_index(self._index, whole.shape)), parameters)
+        return np.asarray(alone.log_density(values))
 
 
 def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[str, tuple[int, ...]]:
@@ -283,16 +279,17 @@ def shapes(q: Gaussian | GaussianMixture, parameters: NamedParameters) -> dict[s
     return {name: np.shape(value)[1:] for name, value in parameters.constrain(q.mean[None]).items()}
 
 
-def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
+def found(parameters: object, known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     """The parameter and the index of the entry that ``name`` refers to; the index is () for a whole parameter.
 
-    ``known`` are the shapes of all parameters. The result is None if ``name`` refers to none of them.
+    ``known`` are the shapes of all parameters. An entry has its index in brackets or, in a model with coordinates, its
+    label as tables have it. The result is None if ``name`` refers to no parameter.
 
     Examples
     --------
     >>> known = {"beta": (3,), "alpha[1]": ()}
-    >>> found(known, "beta"), found(known, "alpha[1]"), found(known, "beta[2]"), found(known, "beta[3]")
-    (('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None)
+    >>> [found(None, known, name) for name in ("beta", "alpha[1]", "beta[2]", "beta[3]")]
+    [('beta', ()), ('alpha[1]', ()), ('beta', (2,)), None]
     """
     if not isinstance(name, str):
         return None
@@ -301,20 +298,15 @@ def found(known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
     whole, bracket, entry = name.partition("[")
     if not bracket or whole not in known:
         return None
-    shape = known[whole]
-    numbers = entry.removesuffix("]").split(",")
+    shape, numbers = known[whole], entry.removesuffix("]").split(",")
     index = tuple(int(number) for number in numbers if number.isdecimal())
     inside = len(index) == len(shape) and all(i < n for i, n in zip(index, shape, strict=True))
-    return (whole, index) if inside and name == f"{whole}[{','.join(map(str, index))}]" else None
-
-
-def labelled(parameters: object, known: Shapes, name: object) -> tuple[str, tuple[int, ...]] | None:
-    """`found` for the label of an entry in words, as tables have it for a model with coordinates."""
-    whole = str(name).partition("[")[0]
-    labels = entry_labels(parameters, whole, known[whole]) if whole in known else []
+    if inside and name == f"{whole}[{','.join(map(str, index))}]":
+        return whole, index
+    labels = entry_labels(parameters, whole, shape)
     if name not in labels:
         return None
-    return whole, tuple(int(i) for i in np.unravel_index(labels.index(str(name)), known[whole]))
+    return whole, tuple(int(i) for i in np.unravel_index(labels.index(name), shape))
 
 
 def marginal(
@@ -330,7 +322,7 @@ def marginal(
     ``drawn(name)`` are the values (`DRAWS`, *shape) at ``q.sample(DRAWS, 0)``.
     """
     known = shapes(q, parameters) if known is None else known
-    entry = found(known, name) or labelled(parameters, known, name)
+    entry = found(parameters, known, name)
     if entry is not None and entry[1]:
         return EntryMarginal(marginal(q, parameters, entry[0], known, drawn), name, entry[1])
     if isinstance(parameters, Parameters) and name not in parameters.shared:

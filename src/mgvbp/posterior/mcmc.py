@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from mgvbp.core.checks import as_key, positive_integer, require_memory
 from mgvbp.core.linalg import Array
 from mgvbp.core.progress import progress as progress_bar
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError, NonFiniteWarning, warn_user
-from mgvbp.posterior.arviz import data_tree, for_arviz
-from mgvbp.posterior.diagnostics import LogDensity
+from mgvbp.posterior.arviz import exported
+from mgvbp.posterior.diagnostics.weights import Evaluate, LogDensity, Target
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import called, checked_derivatives, checked_values
 from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_chains
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 
 REMEDY = "try more draws, or another parametrisation; family='mixture' finds several modes"
 """What to do about chains that disagree."""
-
-Evaluate = Callable[[Array], tuple[Array, Array | None]]
-
-
-@runtime_checkable
-class Target(Protocol):
-    """A log density that can be sampled; that of a fit is a `mgvbp.run.density.Density`."""
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether `evaluating` may be asked for gradients."""
-
-    def evaluating(
-        self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
-    ) -> AbstractContextManager[Evaluate]:
-        """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
 
 
 class Function:
@@ -99,41 +83,36 @@ def mcmc(
     length, number = positive_integer(draws, "draws"), positive_integer(chains, "chains")
     require_memory(4 * length * number * posterior.dim, f"{length * number:,} draws", "draw fewer")
     limit = math.inf if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations")
-    failures = Failures()
+    options: dict[str, Any] = {"draws": length, "chains": number, "key": as_key(rng), "limit": limit}
+    failures, gradients = Failures(), target.has_gradient
     with (
-        target.evaluating(target.has_gradient, n_jobs, timeout, failures) as evaluate,
+        target.evaluating(gradients, n_jobs, timeout, failures) as evaluate,
         progress_bar(progress, "mcmc", length * number, "draws, {:,} evaluations") as report,
     ):
-        sampled = sample(
-            posterior,
-            evaluate,
-            target.has_gradient,
-            draws=length,
-            chains=number,
-            key=as_key(rng),
-            limit=limit,
-            report=report,
-        )
-    attributes = described(sampled, target.has_gradient)
+        sampled = sample(posterior, evaluate, gradients, **options, report=report)
+    attributes = described(sampled, gradients)
     warn(sampled, failures, attributes, length)
-    return exported(posterior, sampled, attributes)
+    stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
+    if sampled.step_size is not None:
+        stats["diverging"] = sampled.diverging
+    flat = {name: column.reshape(-1) for name, column in stats.items()}
+    return exported(posterior, sampled.theta.reshape(-1, posterior.dim), flat, number, attributes)
 
 
 def described(sampled: Sampled, gradients: bool) -> dict[str, Any]:
     """The attributes of the result."""
     theta = sampled.theta
-    of_nuts = (
-        {"divergences": int(sampled.diverging.sum()), "step_size": sampled.step_size} if gradients else {}
-    )
-    return {
+    attributes: dict[str, Any] = {
         "sampler": "NUTS" if gradients else "elliptical slices",
         "rhat": float(rhat(theta).max()),
         "ess_bulk": float(ess(theta).min()),
         "ess_tail": float(ess(theta, "tail").min()),
         "n_evaluations": sampled.n_evaluations,
         "thinning": sampled.thinning,
-        **of_nuts,
     }
+    if gradients:
+        attributes |= {"divergences": int(sampled.diverging.sum()), "step_size": sampled.step_size}
+    return attributes
 
 
 def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wanted: int) -> None:
@@ -153,30 +132,5 @@ def warn(sampled: Sampled, failures: Failures, attributes: dict[str, Any], wante
             "mcmc-ended",
         )
         return
-    warn_of_chains(
-        chains * length,
-        attributes.get("divergences", 0),
-        attributes["rhat"],
-        REMEDY,
-        largest_rhat(sampled.theta),
-    )
-
-
-def exported(posterior: Examined, sampled: Sampled, attributes: dict[str, Any]) -> Any:
-    """The draws as ArviZ has them."""
-    chains, _, dim = sampled.theta.shape
-    theta = sampled.theta.reshape(-1, dim)
-    stats = {"lp": sampled.log_density, "acceptance_rate": sampled.acceptance}
-    if sampled.step_size is not None:
-        stats["diverging"] = sampled.diverging
-    tree = data_tree(
-        theta,
-        parameters=posterior.parameters,
-        labels=None if posterior.parameters is None and not posterior._labelled else posterior.labels,
-        stats={name: column.reshape(-1) for name, column in stats.items()},
-        pointwise=posterior._pointwise,
-        chains=chains,
-    )
-    tree.attrs.update(attributes)
-    tree["posterior"].attrs.update(attributes)
-    return for_arviz(tree)
+    divergences, largest = attributes.get("divergences", 0), largest_rhat(sampled.theta)
+    warn_of_chains(chains * length, divergences, attributes["rhat"], REMEDY, largest)

@@ -1,11 +1,11 @@
-"""Posteriors and their diagnoses in a notebook: a heading and a table, with small pictures; nothing from elsewhere.
+"""Posteriors and their diagnoses in a notebook: a heading and a table with small pictures, all in one text.
 
 Lines and texts have the colour of the page's text, so that they can be read on light and on dark pages alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -31,8 +31,8 @@ WIDTH, HEIGHT = 140, 22
 NARROWEST = 0.04
 """Marginals of one parameter share an axis, unless one of them would take less than this share of it."""
 GOOD, BAD = "#2a9d5c", "#d9722b"
-"""Of "converged" and "NOT converged", of "trust" and other verdicts: between dark and light, so that both stand out on
-any page."""
+"""Colours of "converged" and "NOT converged", of "trust" and other verdicts: neither dark nor light, so that both can
+be read on any page."""
 
 
 def posterior_html(posterior: Posterior) -> str:
@@ -41,10 +41,7 @@ def posterior_html(posterior: Posterior) -> str:
     colour, begin = (GOOD, "converged:") if posterior.converged else (BAD, "NOT converged:")
     badge = f'<b style="color:{colour}">{begin}</b>'
     lines = [badge + line.removeprefix(begin) if line.startswith(begin) else line for line in lines]
-    return (
-        '<div class="mgvbp" style="line-height:1.4">'
-        f"<div><b>{first}</b></div><div>{'<br>'.join(lines)}</div>{table_html(posterior)}</div>"
-    )
+    return _page(f"<b>{first}</b>", lines, table_html(posterior))
 
 
 def diagnosis_html(diagnosis: Diagnosis) -> str:
@@ -52,27 +49,15 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
     d, verdicts = diagnosis, diagnosis.verdicts
     badge = f'<b style="color:{GOOD if d.verdict == "trust" else BAD}">{d.verdict.upper()}.</b>'
     advice = " ".join(map(escape, [d.advice, *d._modes]))
-    rows = [
-        _line(
-            [
-                escape(d.labels[i]),
-                f"{d.mean_shift[i]:+.3f}",
-                f"{d.mean_shift_se[i]:.3f}",
-                f"{d.sd_ratio[i]:.3f}",
-                f"{d.sd_ratio_se[i]:.3f}",
-                escape(verdicts[i]),
-            ],
-            "td",
-        )
-        for i in d._worst(MOST_ROWS)
-    ]
+    rows = []
+    for i in d._worst(MOST_ROWS):
+        numbers = (d.mean_shift_se[i], d.sd_ratio[i], d.sd_ratio_se[i])
+        texts = [f"{d.mean_shift[i]:+.3f}", *(f"{number:.3f}" for number in numbers)]
+        rows.append(_line([escape(d.labels[i]), *texts, escape(verdicts[i])], "td"))
     if more := len(d.labels) - len(rows):
         rows.append(_line([f"… {more:,} more, less far off", *[""] * 5], "td"))
     head = _line(["parameter", "mean shift/sd", "se", "sd ratio", "se", "verdict"], "th")
-    return (
-        '<div class="mgvbp" style="line-height:1.4">'
-        f"<div>{badge} {advice}</div><div>{'<br>'.join(map(escape, d._facts))}</div>{_table(head, rows)}</div>"
-    )
+    return _page(f"{badge} {advice}", map(escape, d._facts), _table(head, rows))
 
 
 def table_html(posterior: Posterior) -> str:
@@ -90,6 +75,13 @@ def table_html(posterior: Posterior) -> str:
     return _table(head, lines)
 
 
+def _page(first: str, lines: Iterable[str], table: str) -> str:
+    return (
+        '<div class="mgvbp" style="line-height:1.4">'
+        f"<div>{first}</div><div>{'<br>'.join(lines)}</div>{table}</div>"
+    )
+
+
 def _table(head: str, lines: Sequence[str]) -> str:
     return (
         '<table style="border-collapse:collapse;margin-top:.5em;color:inherit;font-size:inherit">'
@@ -100,14 +92,11 @@ def _table(head: str, lines: Sequence[str]) -> str:
 def _line(cells: Sequence[str], tag: str) -> str:
     """A row of a table: the first and the last cell begin at the left, numbers end at the right."""
     sides = ["left", *["right"] * (len(cells) - 2), "left"]
-    return (
-        "<tr>"
-        + "".join(
-            f'<{tag} style="text-align:{side};padding:1px 10px;white-space:nowrap">{cell}</{tag}>'
-            for side, cell in zip(sides, cells, strict=True)
-        )
-        + "</tr>"
+    parts = (
+        f'<{tag} style="text-align:{side};padding:1px 10px;white-space:nowrap">{cell}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
     )
+    return f"<tr>{''.join(parts)}</tr>"
 
 
 def drawn(posterior: Posterior, labels: Sequence[str]) -> Iterator[str]:

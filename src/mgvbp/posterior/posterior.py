@@ -15,12 +15,12 @@ from mgvbp.core.storage import write_archive
 from mgvbp.errors import InvalidInputError
 from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.arviz import data_tree, for_arviz
+from mgvbp.posterior.arviz import exported
 from mgvbp.posterior.diagnostics import LogDensity, kept
 from mgvbp.posterior.distance import Distance
 from mgvbp.posterior.examined import Examined
 from mgvbp.posterior.notebook import posterior_html
-from mgvbp.posterior.summary import UNCONSTRAINED, Summary, frame, one_line
+from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.problem import NamedParameters, checked_values
@@ -119,28 +119,18 @@ class Posterior(Examined):
         model: object = None,
     ) -> None:
         self._set(mean, factor, family)
-        self.lower_bound = lower_bound
-        self.lower_bound_se = lower_bound_se
-        self.converged = converged
-        self.stop_reason = stop_reason
-        self.trace = trace
-        self.method = method
-        self.estimator = estimator
-        self.gap = gap
-        self.gap_se = gap_se
+        self.lower_bound, self.lower_bound_se = lower_bound, lower_bound_se
+        self.converged, self.stop_reason, self.trace = converged, stop_reason, trace
+        self.method, self.estimator = method, estimator
+        self.gap, self.gap_se = gap, gap_se
         self.other_optima = None if other_optima is None else tuple(other_optima)
         self.checks = tuple(checks)
         self.failures = dict(failures or {})
-        self.mixture = mixture
-        self._distance = distance
+        self.mixture, self._distance = mixture, distance
         self.parameters = parameters
-        if parameters is not None:
-            labels = parameters.labels
-        self._labels = labels
-        self._target = log_density
-        self._pointwise = pointwise
+        self._labels = labels if parameters is None else parameters.labels
+        self._target, self._pointwise, self._model = log_density, pointwise, model
         self._archive = kept(archive)
-        self._model = model
 
     def predict(
         self, *args: Any, num_draws: int = 500, rng: int | np.random.Generator = 0, **kwargs: Any
@@ -216,14 +206,7 @@ class Posterior(Examined):
         stats = {"log_q": self.log_density(theta)}
         if self._target is not None:
             stats["lp"] = checked_values(self._target(theta.copy()), theta, "log_density")
-        tree = data_tree(
-            theta,
-            parameters=self.parameters,
-            labels=None if self.parameters is None and not self._labelled else self.labels,
-            stats=stats,
-            pointwise=self._pointwise,
-        )
-        return for_arviz(tree)
+        return exported(self, theta, stats)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
@@ -255,8 +238,7 @@ class Posterior(Examined):
         ``print`` shows its text, a notebook a table with pictures, and its ``frame`` is that of `to_frame`. Named
         parameters appear on their constrained scale; see `Marginal` for how they are computed.
         """
-        scale = UNCONSTRAINED if self._labelled else ""
-        return Summary.of(self, scale if self.parameters is None else "parameters on their constrained scale")
+        return Summary.of(self)
 
     def to_frame(self) -> DataFrame:
         """The table of `summary` as a pandas DataFrame: a row for each number, its label as the index.

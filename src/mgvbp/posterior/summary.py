@@ -43,9 +43,21 @@ class Summary(str):
     _posterior: Posterior
 
     @classmethod
-    def of(cls, posterior: Posterior, scale: str) -> Summary:
-        """The summary of ``posterior``, with a line about the ``scale`` of the values, unless it is empty."""
-        self = cls(summarise(posterior, scale))
+    def of(cls, posterior: Posterior) -> Summary:
+        """The heading, a line about the scale of the values unless they are entries of θ, and the table."""
+        scale = [UNCONSTRAINED] if posterior._labelled else []
+        if posterior.parameters is not None:
+            scale = ["parameters on their constrained scale"]
+        rows, half = list(table_rows(posterior).items()), MOST_ROWS // 2
+        more = max(0, len(rows) - MOST_ROWS)
+        if more:
+            rows[half:-half] = []
+        width = max(12, 2 + max(len(label) for label, _ in rows))
+        table = [label.ljust(width) + "".join(f"{x:>12}" for x in digits(row)) for label, row in rows]
+        if more:
+            table.insert(half, f"... {more:,} more ...")
+        columns = f"{'parameter':<{width}}" + "".join(f"{column:>12}" for column in COLUMNS)
+        self = cls("\n".join([*heading(posterior), *scale, "", columns, *table]))
         self._posterior = posterior
         return self
 
@@ -90,59 +102,28 @@ def one_line(posterior: Posterior) -> str:
     return f"{type(p).__name__}({', '.join(parts)})"
 
 
-def summarise(posterior: Posterior, scale: str) -> str:
-    """The heading, the line ``scale`` about the scale of the values, unless it is empty, and the table."""
-    rows, half = list(table_rows(posterior).items()), MOST_ROWS // 2
-    more = max(0, len(rows) - MOST_ROWS)
-    if more:
-        rows[half:-half] = []
-    width = max(12, 2 + max(len(label) for label, _ in rows))
-    table = [label.ljust(width) + "".join(f"{x:>12}" for x in digits(row)) for label, row in rows]
-    if more:
-        table.insert(half, f"... {more:,} more ...")
-    columns = f"{'parameter':<{width}}" + "".join(f"{column:>12}" for column in COLUMNS)
-    return "\n".join([*heading(posterior), *([scale] if scale else []), "", columns, *table])
-
-
 def heading(posterior: Posterior) -> list[str]:
     """What was run and how it ended."""
-    p, trace = posterior, posterior.trace
-    dropped, reductions = int(trace.dropped.sum()), int(np.count_nonzero(trace.reductions))
-    return [
+    p, known = posterior, posterior._distance
+    lines = [
         f"{p.method} ({p.estimator} estimator, {p.kind}), d = {p.dim}",
         f"lower bound {p.lower_bound:.4f}{_error('se', p.lower_bound_se)} "
-        f"after {p.n_evaluations:,} evaluations in {len(trace):,} iterations",
-        *(
-            [f"expected gap to the optimum {p.gap:.4f}{_error('sd', p.gap_se)} nats"]
-            if p.gap is not None and np.isfinite(p.gap)
-            else []
-        ),
-        *_distance(posterior),
-        f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}",
-        *checked(posterior),
-        *([f"{dropped:,} draws with non-finite values were left out"] if dropped else []),
-        *(
-            [f"the step was shortened in {reductions:,} iterations to stay positive definite"]
-            if reductions
-            else []
-        ),
+        f"after {p.n_evaluations:,} evaluations in {len(p.trace):,} iterations",
     ]
-
-
-def _distance(posterior: Posterior) -> list[str]:
-    """How far the posterior itself is, if the fit has measured it."""
-    known = posterior._distance
-    if known is None or not np.isfinite(known.kl):
-        return []
-    return [
-        f"{known.kl:.4f} (se {known.kl_se:.4f}) nats from the posterior, log evidence {known.log_evidence:.4f}"
-    ]
-
-
-def checked(posterior: Posterior) -> list[str]:
-    """What tried to refute the certificate, in a line; a check that failed is the reason why the run ended."""
-    names = ", ".join(check.name for check in posterior.checks if check.passed)
-    return [f"tried to refute it: {names} (posterior.checks)"] if names else []
+    if p.gap is not None and np.isfinite(p.gap):
+        lines.append(f"expected gap to the optimum {p.gap:.4f}{_error('sd', p.gap_se)} nats")
+    if known is not None and np.isfinite(known.kl):
+        distance = f"{known.kl:.4f} (se {known.kl_se:.4f}) nats from the posterior"
+        lines.append(f"{distance}, log evidence {known.log_evidence:.4f}")
+    lines.append(f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}")
+    # a check that failed is the reason why the run ended
+    if names := ", ".join(check.name for check in p.checks if check.passed):
+        lines.append(f"tried to refute it: {names} (posterior.checks)")
+    if dropped := int(p.trace.dropped.sum()):
+        lines.append(f"{dropped:,} draws with non-finite values were left out")
+    if reductions := int(np.count_nonzero(p.trace.reductions)):
+        lines.append(f"the step was shortened in {reductions:,} iterations to stay positive definite")
+    return lines
 
 
 def digits(row: Array) -> list[str]:
@@ -175,9 +156,8 @@ def table_rows(posterior: Posterior) -> dict[str, Array]:
     for name in posterior.parameters.names:
         entry = posterior[name]
         columns = np.stack([entry.mean, entry.std, *entry.quantile(levels)], axis=-1)
-        rows |= zip(
-            entry_labels(posterior.parameters, name, entry.shape), columns.reshape(-1, 4), strict=True
-        )
+        labels = entry_labels(posterior.parameters, name, entry.shape)
+        rows |= zip(labels, columns.reshape(-1, 4), strict=True)
     return rows
 
 

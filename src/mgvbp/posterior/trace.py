@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -50,3 +51,19 @@ TRACE_DTYPES: dict[str, str] = {
     field.name: "U8" if field.name == "phase" else "int64" if field.name in COUNTS else "float64"
     for field in fields(Trace)
 }
+DRAWS, EVALUATIONS = (list(TRACE_DTYPES).index(name) for name in ("num_draws", "n_evaluations"))
+"""Where these columns are in a `Row`."""
+Row = tuple[float | int | str, ...]
+"""The columns of a `Trace` for one iteration."""
+
+
+def trace_of(rows: Sequence[Row]) -> Trace:
+    """The trace of these rows."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(TRACE_DTYPES)
+    named = zip(TRACE_DTYPES.items(), columns, strict=True)
+    return Trace(**{name: np.array(column, dtype) for (name, dtype), column in named})
+
+
+def rows_of(trace: Trace) -> tuple[Row, ...]:
+    """The rows of a trace, one for each iteration."""
+    return tuple(zip(*(getattr(trace, name).tolist() for name in TRACE_DTYPES), strict=True))

@@ -30,7 +30,7 @@ def blocks(number: int) -> Iterator[tuple[int, int]]:
 
 
 def is_jitted(function: object) -> bool:
-    """Whether this is what `jax.jit` returns. JAX is not imported for that: if nobody has done so, it is not.
+    """Whether `jax.jit` made this function. JAX is not imported to find out: before its import there is none.
 
     The class is a protocol, which takes 20 µs to check at every batch, so one of its methods is looked for first.
     """

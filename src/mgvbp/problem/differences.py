@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -54,18 +55,14 @@ def derivatives(function: Callable[[Array], Array], x: Array) -> Array:
 def gradients(function: Callable[[Array], Array], theta: Array) -> Array:
     """The gradient (S, d) at the rows of ``theta`` of a function of rows, (R, d) -> (R,)."""
     number, dim = theta.shape
-    at_once = max(1, MOST_NUMBERS // dim**2)
-    parts = [theta[start : start + at_once] for start in range(0, number, at_once)]
-    return np.concatenate([np.empty((0, dim)), *(_gradients(function, part) for part in parts)])
 
-
-def _gradients(function: Callable[[Array], Array], theta: Array) -> Array:
-    dim = theta.shape[1]
-
-    def along_axes(moved: Array) -> Array:
+    def along_axes(part: Array, moved: Array) -> Array:
         """The values at θ with one entry replaced by that of ``moved``, for each entry in turn: (S, d) -> (S, d)."""
-        points = np.repeat(theta[:, None], dim, axis=1)
+        points = np.repeat(part[:, None], dim, axis=1)
         points[:, np.arange(dim), np.arange(dim)] = moved
         return function(points.reshape(-1, dim)).reshape(moved.shape)
 
-    return derivatives(along_axes, theta)
+    at_once = max(1, MOST_NUMBERS // dim**2)
+    parts = [theta[start : start + at_once] for start in range(0, number, at_once)]
+    found = [derivatives(partial(along_axes, part), part) for part in parts]
+    return np.concatenate([np.empty((0, dim)), *found])

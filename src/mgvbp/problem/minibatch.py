@@ -102,7 +102,7 @@ class Minibatches:
         return Batch(self, tuple(array[rows] for array in self.data), self.num_rows / len(rows))
 
     def share(self, iteration: int) -> float:
-        """The share of all rows that the batch of an iteration has; those of an epoch have all of them."""
+        """The share of all rows that the batch of an iteration has; those of an epoch add up to 1."""
         part = self._part(iteration)
         return float(part.stop - part.start) / self.num_rows
 

@@ -136,19 +136,13 @@ def _require_function(function: Any, name: str, names: Iterable[str]) -> None:
     """Raise if ``function`` cannot be called with keyword arguments of these names."""
     if not callable(function):
         raise InvalidTypeError(f"{name} must be a function of the parameters; got {shown(function)}")
-    if not takes(function, names):
-        raise InvalidInputError(
-            f"{name} cannot be called with the parameters' names {', '.join(names)}; "
-            f"its arguments are {inspect.signature(function)}"
-        )
-
-
-def takes(function: Callable[..., Any], names: Iterable[str]) -> bool:
-    """Whether the function's signature allows these keyword arguments; True if the signature is not known."""
     try:
-        inspect.signature(function).bind(**dict.fromkeys(names))
-    except ValueError:
-        return True
+        signature = inspect.signature(function)
+    except ValueError:  # of some functions it is not known
+        return
+    try:
+        signature.bind(**dict.fromkeys(names))
     except TypeError:
-        return False
-    return True
+        raise InvalidInputError(
+            f"{name} cannot be called with the parameters' names {', '.join(names)}; its arguments are {signature}"
+        ) from None

@@ -110,9 +110,8 @@ class Parameters:
     @property
     def slices(self) -> dict[str, slice]:
         """Where each name's numbers lie in θ."""
-        return slices_of(
-            {n: () if isinstance(key, tuple) else (t.size,) for key, t in self._items for n in names_in(key)}
-        )
+        each = ((name, key, t) for key, t in self._items for name in names_in(key))
+        return slices_of({name: () if isinstance(key, tuple) else (t.size,) for name, key, t in each})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -157,10 +156,8 @@ class Parameters:
 
     def log_jacobian(self, theta: ArrayLike) -> Array:
         """``log |det ∂values/∂θ|`` at the rows of ``theta``, (S, d) -> (S,)."""
-        points = as_floats(theta, "theta")
-        return sum(
-            (transform.log_jacobian(columns) for _, transform, columns in self.blocks(points)), np.zeros(())
-        )
+        blocks = self.blocks(as_floats(theta, "theta"))
+        return sum((transform.log_jacobian(columns) for _, transform, columns in blocks), np.zeros(()))
 
     def blocks(self, theta: Array) -> Iterator[tuple[Key, Transform, Array]]:
         """Each constraint as its name or names, the transform and its columns of ``theta`` (S, d)."""

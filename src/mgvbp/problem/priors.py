@@ -93,12 +93,11 @@ class ConstrainedPrior:
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:
     """Refuse a prior that is zero at some values of ``transform``, if the supports of both are known."""
-    if not isinstance(transform, Elementwise | Ordered) or not callable(
-        getattr(distribution, "support", None)
-    ):
+    support = getattr(distribution, "support", None)
+    if not isinstance(transform, Elementwise | Ordered) or not callable(support):
         return
     try:
-        low, high = distribution.support()
+        low, high = support()
     except TypeError:
         raise InvalidTypeError(
             f"the prior of {name} needs arguments, as scipy.stats.gamma(2.0) has them; got {distribution!r}"
@@ -106,9 +105,7 @@ def require_support(name: str, transform: Transform, distribution: Any) -> None:
     low, high = float(np.max(low)), float(np.min(high))  # each entry may have its own
     if isinstance(transform, Ordered):  # the entries constrain each other, but each can be any number
         lower, upper = -math.inf, math.inf
-        advice = (
-            "a distribution of all real numbers, such as scipy.stats.norm, or Positive steps and their sums"
-        )
+        advice = "a distribution of all real numbers, as scipy.stats.norm, or Positive steps and their sums"
     else:
         lower, upper = transform.bounds
         advice = "Positive, LowerBound, UpperBound or Interval"

@@ -50,7 +50,7 @@ class NamedParameters(Protocol):
 
 @runtime_checkable
 class Streamed(Protocol):
-    """A log-likelihood that is another, unbiased, one at every iteration: `mgvbp.Minibatches`."""
+    """A log-likelihood that sees other data at every iteration, and is unbiased: `mgvbp.Minibatches`."""
 
     @property
     def num_batches(self) -> int:
@@ -148,7 +148,7 @@ class Problem:
 
     @property
     def missing_gradient(self) -> str:
-        """Why a gradient of the log-likelihood is of no use: its prior has none; "" if it has."""
+        """Why a gradient of the log-likelihood cannot be used: the prior has none. Empty if it can be used."""
         if self.prior is None or hasattr(self.prior, "grad_log_density"):
             return ""
         return (
@@ -182,11 +182,7 @@ class Problem:
                 rows = called(cast(LogLikelihood, self.grad), theta, self.vectorized, self._wrapping)
                 derivatives = (checked_derivatives(rows, theta, "grad"),)
             values = called(function, theta, self.vectorized, self._wrapping)
-            advice = "try vectorized=False" if self.vectorized else ""
-            one_by_one = not self.vectorized
-            return checked_values(
-                values, theta, "log_likelihood", advice, one_by_one=one_by_one
-            ), *derivatives
+            return checked_values(values, theta, "log_likelihood", self.vectorized), *derivatives
         name, number = ("value_and_grad", 2) if needs == "gradients" else ("value_grad_and_squares", 3)
         found = called(getattr(function, name), theta)
         if not isinstance(found, tuple | list) or len(found) != number:
@@ -195,10 +191,8 @@ class Problem:
                 f"{name} returned {came}; expected {number}: values ({len(theta)},) and derivatives {theta.shape}",
                 theta,
             )
-        values, *others = found
-        return checked_values(values, theta, name), *(
-            checked_derivatives(rows, theta, name) for rows in others
-        )
+        values = checked_values(found[0], theta, name)
+        return values, *(checked_derivatives(rows, theta, name) for rows in found[1:])
 
     def one_by_one(self, needs: Needs) -> bool:
         """Whether `evaluate_at` calls the user's functions for one draw after the other."""
@@ -252,9 +246,8 @@ def _names_parameters(given: object) -> TypeGuard[NamedParameters]:
 
     The attributes are looked for, not asked for, as `isinstance` would: there may be a million labels.
     """
-    return all(
-        getattr_static(given, name, None) is not None for name in ("names", "dim", "labels", "constrain")
-    )
+    names = ("names", "dim", "labels", "constrain")
+    return all(getattr_static(given, name, None) is not None for name in names)
 
 
 def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> int:
@@ -328,18 +321,20 @@ def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = Tr
         raise
 
 
-def checked_values(
-    values: Any, theta: Array, name: str, advice: str = "", *, one_by_one: bool = False
-) -> Array:
-    """``values`` as float64 (S,), or an error that says what came, or what came of one draw if these are a list."""
+def checked_values(values: Any, theta: Array, name: str, vectorized: bool | None = None) -> Array:
+    """``values`` as float64 (S,), or an error that says what came.
+
+    ``vectorized`` tells whether a user's function was called with all draws; None if there was no such choice.
+    """
     array = as_values(values, theta, name)
-    if array.ndim > 1 and one_by_one:
+    if array.ndim > 1 and vectorized is False:
         raise EvaluationError(
             f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
             theta,
         )
     if array.shape != (len(theta),):
-        advice = f"; it looks written for one draw: {advice}" if advice and array.size == 1 else ""
+        for_one = vectorized and array.size == 1
+        advice = "; it looks written for one draw: try vectorized=False" if for_one else ""
         raise EvaluationError(
             f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
             theta,

@@ -12,11 +12,4 @@ from mgvbp.run.fitting import fit
 from mgvbp.run.progress import progress_bar
 from mgvbp.run.resuming import resume
 
-__all__ = [
-    "FamilyComparison",
-    "compare_families",
-    "fit",
-    "progress_bar",
-    "read_checkpoint",
-    "resume",
-]
+__all__ = ["FamilyComparison", "compare_families", "fit", "progress_bar", "read_checkpoint", "resume"]

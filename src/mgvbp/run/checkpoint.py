@@ -8,8 +8,7 @@ are not compressed, and replaced as a whole.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from mgvbp.core.storage import read_archive, write_archive
 from mgvbp.core.version import __version__
 from mgvbp.errors import CheckpointWarning, FileFormatError, InvalidInputError, warn_user
 from mgvbp.posterior.failures import Failures
-from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.posterior.trace import rows_of
 from mgvbp.run.encoding import Decoder, Encoder
 from mgvbp.run.evaluation import Evaluator
-from mgvbp.run.loop import Snapshot, rows_of
+from mgvbp.run.loop import Snapshot
 from mgvbp.run.recognition import Function, recognise
 
 SAME_DRAWS = 1e-6
@@ -85,13 +84,13 @@ class Saved:
     """What a file has."""
 
     settings: dict[str, Any]
-    snapshot: Snapshot | None
+    snapshot: Snapshot | None = None
     """The state after the last iteration that has ended; None before the first has."""
-    part: Part | None
+    part: Part | None = None
     """The iteration that has begun since then."""
-    witness: Part | None
+    witness: Part | None = None
     """Two draws of the first iteration, by which the model is known again; None before that has ended."""
-    failures: Failures
+    failures: Failures = field(default_factory=Failures)
     """Evaluations that failed, so far as their draws are in the snapshot or known in the part."""
 
     @property
@@ -104,26 +103,20 @@ class Recorder:
     """Keeps where a run is, and writes it to a file, every so many seconds.
 
     ``settings`` is what, besides the log-likelihood, `fit` was called with. ``saved`` is what the file has if the run
-    is resumed; without it there must be nothing at ``path``. Who evaluates the draws counts in ``failures`` those that
+    is resumed; without it there must be nothing at ``path``. The evaluator counts in ``failures`` the draws that
     failed. ``kept`` says whether there is a file to resume from, which stays when a later write fails.
     """
 
     def __init__(
-        self,
-        path: str | PathLike[str],
-        every: float,
-        settings: Mapping[str, Any],
-        saved: Saved | None = None,
+        self, path: str | PathLike[str], every: float, settings: dict[str, Any], saved: Saved | None = None
     ) -> None:
         self._path = as_path(path, "checkpoint")
         if not isinstance(every, int | float | np.number) or not every >= 0.0:
             raise InvalidInputError(f"every must be a number of seconds; got {every!r}")
-        Encoder()(dict(settings))  # This raises before the run begins if a setting cannot be stored.
+        Encoder()(settings)  # This raises before the run begins if a setting cannot be stored.
         self.kept = saved is not None
-        if saved is None:
-            saved = Saved(dict(settings), None, None, None, Failures())
-        self._every, self._saved = float(min(every, 1e300)), saved
-        self.failures = replace(saved.failures)
+        self._every, self._saved = float(min(every, 1e300)), saved or Saved(settings)
+        self.failures = replace(self._saved.failures)
         self._written = time.monotonic()
         self._warned = False
 
@@ -215,36 +208,21 @@ def _same_draws(before: Array, now: Array) -> bool:
 
 def encoded(saved: Saved) -> tuple[dict[str, Any], dict[str, list[NDArray[Any]]]]:
     """The header and the arrays of a file; the arrays are not copied."""
-    encoder, snapshot = Encoder(), saved.snapshot
-    trace = snapshot.trace if snapshot else None
-    content = {
-        "settings": encoder(saved.settings),
-        "snapshot": encoder(replace(snapshot, rows=()) if snapshot else None),
-        "trace": encoder({name: getattr(trace, name) for name in TRACE_DTYPES} if trace else None),
-        "failures": asdict(saved.failures),
-        **{name: encoder(_fields(getattr(saved, name))) for name in ("part", "witness")},
-    }
-    return {"version": __version__, "content": content}, encoder.arrays
-
-
-def _fields(part: Part | None) -> dict[str, Any] | None:
-    return None if part is None else {"theta": part.theta, "known": part.known, "arrays": part.arrays}
+    encoder, trace = Encoder(), None
+    if saved.snapshot:  # its rows are stored by columns
+        trace, saved = saved.snapshot.trace, replace(saved, snapshot=replace(saved.snapshot, rows=()))
+    return {"version": __version__, "content": encoder({"saved": saved, "trace": trace})}, encoder.arrays
 
 
 def read_checkpoint(path: str | PathLike[str]) -> Saved:
     """What a `Recorder` wrote; anything else raises `FileFormatError`."""
     header, arrays = read_archive(path, "checkpoint")
     try:
-        content, decoder = header["content"], Decoder(arrays)
-        settings, snapshot, trace = (decoder(content[name]) for name in ("settings", "snapshot", "trace"))
-        part, witness = (decoder(content[name]) for name in ("part", "witness"))
-        return Saved(
-            settings,
-            replace(snapshot, rows=rows_of(Trace(**trace))) if snapshot else None,
-            Part(**part) if part else None,
-            Part(**witness) if witness else None,
-            Failures(**content["failures"]),
-        )
+        content = Decoder(arrays)(header["content"])
+        saved: Saved = content["saved"]
+        if saved.snapshot:
+            saved = replace(saved, snapshot=replace(saved.snapshot, rows=rows_of(content["trace"])))
+        return saved
     except Exception as error:  # whatever the classes of another version make of it
         version = header.get("version", "an unknown version")
         raise FileFormatError(

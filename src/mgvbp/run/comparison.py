@@ -117,9 +117,8 @@ def compare_families(
         seconds = time.perf_counter() - start
         fits[name] = posterior, posterior.diagnose(fresh_draws, rng=np.random.default_rng(key)), seconds
     best = max((diagnosis for _, diagnosis, _ in fits.values()), key=lambda diagnosis: diagnosis.elbo)
-    return FamilyComparison(
-        {name: Rung(*found, *_difference(best, found[1])) for name, found in fits.items()}
-    )
+    rungs = {name: Rung(*found, *_difference(best, found[1])) for name, found in fits.items()}
+    return FamilyComparison(rungs)
 
 
 def _chosen(
@@ -134,16 +133,12 @@ def _chosen(
     elif isinstance(families, str | Family) or not isinstance(families, Sequence):
         raise InvalidTypeError(f"families must be a list of families, or a dict of them; got {families!r}")
     else:
-        chosen = {_name(family): family for family in families}
+        chosen = {getattr(family, "name", str(family)): family for family in families}
     if not chosen or len(chosen) < len(families):
         raise InvalidInputError(
             f"families must have different names, at least one: give a dict of names and families; got {families!r}"
         )
     return chosen
-
-
-def _name(family: str | Family) -> str:
-    return family.name if isinstance(family, Family) else str(family)
 
 
 def _by_name(parameters: NamedParameters) -> BlockDiagonal | None:

@@ -64,9 +64,13 @@ class Settings:
     """What a mixture is to reach; None for a Gaussian."""
 
     @property
-    def start(self) -> dict[str, Any]:
-        """The options with which a run of any method starts."""
-        names = ("family", "initial_mean", "initial_variance", "rng")
+    def several_starts(self) -> bool:
+        """Whether more than one start is to be tried, or where to start was given by ``starts``."""
+        return not isinstance(self.starts, int) or self.starts != 1
+
+    def start(self, *more: str) -> dict[str, Any]:
+        """The options with which a run starts: those of any method, and ``more``."""
+        names = ("family", "initial_mean", "initial_variance", "rng", *more)
         return {name: getattr(self, name) for name in names}
 
 
@@ -90,48 +94,40 @@ def conduct(problem: Problem, settings: Settings, execution: Execution) -> Poste
                     "method='auto' chooses its own draws; estimator=, draws= and num_draws= go with a named method "
                     "such as method='mgvbp'"
                 )
-            run_it = _streamed if streamed else _automatic
-            return run_it(problem, method, settings, execution)
+            return (_streamed if streamed else _automatic)(problem, method, settings, execution)
     if settings.noise is not None:
         raise InvalidInputError("noise= goes with method='auto'; a named method averages over noise as it is")
-    if not isinstance(settings.starts, int) or settings.starts != 1:
+    if settings.several_starts:
         raise InvalidInputError("starts= goes with method='auto'; a named method takes initial_mean=")
     if isinstance(method, Auto):
-        warn_user(
-            too_many(family, gradient=uses_gradient(problem)), ConvergenceWarning, "too-many-parameters"
-        )
+        message = too_many(family, gradient=uses_gradient(problem))
+        warn_user(message, ConvergenceWarning, "too-many-parameters")
         method = "mgvbp"
     return _named(problem, resolve_method(method), settings, execution)
 
 
 def _named(problem: Problem, method: Method, settings: Settings, execution: Execution) -> Posterior:
-    optimizer = method.start(
-        problem,
-        estimator=settings.estimator,
-        draws=settings.draws,
-        num_draws=settings.num_draws,
-        **settings.start,
-    )
+    optimizer = method.start(problem, **settings.start("estimator", "draws", "num_draws"))
     limit = math.inf if settings.max_evaluations is None else settings.max_evaluations
     if limit < math.inf:
-        name = f"max_evaluations (one iteration takes {optimizer.num_draws})"
-        positive_integer(limit, name, least=optimizer.num_draws)
+        what = f"max_evaluations (one iteration takes {optimizer.num_draws})"
+        positive_integer(limit, what, least=optimizer.num_draws)
     judge = Patience(method.window, method.patience, epoch=problem.num_batches, last=not method.climbs)
     limits = Limits(settings.max_iterations or method.max_iterations, limit)
     start, needs = optimizer.gaussian, optimizer.estimator.needs
     outcome, failures = execution.run(problem, optimizer, needs, judge, limits)
-    limits_only = (Outcome.SETTLED, Outcome.MAX_ITERATIONS, Outcome.MAX_EVALUATIONS)
-    limited = outcome.ending.outcome in limits_only[1:] and judge.fell is None
-    if limited and method.climbs and problem.num_batches == 1:
+    settled = outcome.ending.outcome is Outcome.SETTLED
+    limited = outcome.ending.outcome in (Outcome.MAX_ITERATIONS, Outcome.MAX_EVALUATIONS)
+    if limited and judge.fell is None and method.climbs and problem.num_batches == 1:
         outcome = _near(outcome, method.window)
-    if judge.fell is not None and outcome.ending.outcome in limits_only:
+    if judge.fell is not None and (settled or limited):
         last = float(outcome.trace.smoothed[-1])
         ending = Ending.of(Outcome.FELL, first=judge.fell.bound, last=last)
         outcome = outcome._replace(ending=ending, converged=False)
         kept = "the start" if outcome.best is judge.fell.q else "the best iterate"
         message = f"diverged, {ending.sentence}, and {kept} is returned: {ending.advice}"
         warn_user(message, ConvergenceWarning, ending.outcome.name)
-    elif outcome.ending.outcome is Outcome.SETTLED and method.climbs and not outcome.converged:
+    elif settled and method.climbs and not outcome.converged:
         later = float(outcome.trace.smoothed[-1])
         warn_user(
             f"not converged: the best lower bound, {outcome.lower_bound:.6g}, is far above the last ones, "
@@ -170,58 +166,38 @@ def _near(outcome: Run, window: int) -> Run:
 
 def _streamed(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     """Fit a network, or minibatches, by `StreamSearch`."""
-    if not (isinstance(settings.starts, int) and settings.starts == 1):
-        raise InvalidInputError("starts= is not for networks and minibatches: leave it out")
+    streamed, out = "not for networks and minibatches", "leave it out"
+    if settings.several_starts:
+        raise InvalidInputError(f"starts= is {streamed}: {out}")
     if settings.noise:
-        raise InvalidInputError("noise= is not for networks and minibatches: leave it out")
-    if isinstance(settings.family, Structured):
-        raise InvalidInputError(
-            "a structured precision is not for networks and minibatches: leave family= out, or batch_size"
-        )
+        raise InvalidInputError(f"noise= is {streamed}: {out}")
     if settings.aim is not None:
-        raise InvalidInputError(
-            "family='mixture' and 'auto' are not for networks and minibatches: leave it out"
-        )
-    search = StreamSearch(
-        problem,
-        tol=method.tol,
-        max_iterations=settings.max_iterations,
-        max_evaluations=settings.max_evaluations,
-        **settings.start,
-    )
+        raise InvalidInputError(f"family='mixture' and 'auto' are {streamed}: {out}")
+    if isinstance(settings.family, Structured):
+        raise InvalidInputError(f"a structured precision is {streamed}: leave family= out, or batch_size")
+    options = settings.start("max_iterations", "max_evaluations")
+    search = StreamSearch(problem, tol=method.tol, **options)
     limits = Limits(search.most, math.inf)
-    judge, remark = SearchJudge(search), Remark(problem, search)
-    outcome, failures = execution.run(problem, search, "gradients", judge, limits, remark)
+    of = getattr(problem.log_likelihood, "remark", None)
+    last: tuple[Array | None, str] = None, ""
+
+    def remark() -> str:
+        """How well a network predicts, computed once for each best point."""
+        nonlocal last
+        theta = search.state.best.q.mean if search.state.best else search.state.point.best
+        if of is not None and last[0] is not theta:
+            last = theta, f", {of(theta)}"
+        return last[1]
+
+    outcome, failures = execution.run(problem, search, "gradients", SearchJudge(search), limits, remark)
     if not outcome.converged:
         advice = execution.resumption(outcome) or outcome.ending.advice
         unknown = "" if search.state.best else "there is no lower bound yet"
         remarks = "; ".join(text for text in (unknown, advice) if text)
         message = f"not converged, {outcome.ending.sentence}: {remarks}"
         warn_user(message, ConvergenceWarning, outcome.ending.outcome.name)
-    return _posterior(
-        problem,
-        outcome,
-        failures,
-        method="auto",
-        estimator="gradient",
-        lower_bound_se=search.best.lower_bound_se if search.state.best else None,
-    )
-
-
-class Remark:
-    """What a progress bar shows of a network: how well it predicts, computed once for each best point."""
-
-    def __init__(self, problem: Problem, search: StreamSearch) -> None:
-        self._of, self._search = getattr(problem.log_likelihood, "remark", None), search
-        self._last: tuple[Array | None, str] = None, ""
-
-    def __call__(self) -> str:
-        """Return the text."""
-        state = self._search.state
-        theta = state.best.q.mean if state.best else state.point.best
-        if self._of is not None and self._last[0] is not theta:
-            self._last = theta, f", {self._of(theta)}"
-        return self._last[1]
+    found = {"lower_bound_se": search.best.lower_bound_se if search.state.best else None}
+    return _posterior(problem, outcome, failures, method="auto", estimator="gradient", **found)
 
 
 class SearchJudge:
@@ -240,25 +216,16 @@ class SearchJudge:
 
 def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Execution) -> Posterior:
     if problem.has_gradient and not uses_gradient(problem):
-        warn_user(
-            f"the gradient is not used: {problem.missing_gradient}", ConvergenceWarning, "gradient-not-used"
-        )
-    gaussian = method.start(
-        problem,
-        max_evaluations=settings.max_evaluations,
-        starts=settings.starts,
-        noise=settings.noise,
-        **settings.start,
-    )
-    search = (
-        gaussian if settings.aim is None else MixtureSearch(gaussian, settings.aim, settings.max_evaluations)
-    )
+        message = f"the gradient is not used: {problem.missing_gradient}"
+        warn_user(message, ConvergenceWarning, "gradient-not-used")
+    options = settings.start("max_evaluations", "starts", "noise")
+    gaussian, aim = method.start(problem, **options), settings.aim
+    search = gaussian if aim is None else MixtureSearch(gaussian, aim, settings.max_evaluations)
     _go_on(search, execution)
     start, limits = search.gaussian, Limits(settings.max_iterations or math.inf, math.inf)
     needs: Needs = "gradients" if search.rules.needs_gradients else "values"
-    outcome, failures = execution.run(
-        problem, search, needs, SearchJudge(search), limits, lambda: expected(search)
-    )
+    judge = SearchJudge(search)
+    outcome, failures = execution.run(problem, search, needs, judge, limits, lambda: expected(search))
     found, sentence = search.best, outcome.ending.sentence
     starts = search.state.starts if isinstance(search, MixtureSearch) else search.state
     climbed = max((climb.value for climb in starts.active.climbs), default=-math.inf)
@@ -316,19 +283,15 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     dropped = int(trace.dropped.sum())
     if dropped and (failures.total or outcome.ending.outcome is not Outcome.OUTSIDE):  # which says it already
         late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
+        when, so = "none", "they were met on the way, and hardly matter"
+        if late:
+            when, so = f"{late:,}", "the result is conditional on the region where the function is finite"
+        twice = f"; of these, after two attempts each, {failures}" if failures.total else ""
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
-            f"(trace.dropped), {f'{late:,}' if late else 'none'} of them in the second half of the run: "
-            + (
-                "the result is conditional on the region where the function is finite"
-                if late
-                else "they were met on the way, and hardly matter"
-            )
-            + (f"; of these, after two attempts each, {failures}" if failures.total else "")
-            + better_way(problem),
+            f"(trace.dropped), {when} of them in the second half of the run: {so}{twice}{better_way(problem)}",
             NonFiniteWarning,
         )
-
     best = outcome.best
     mixture, q = (best, best.moments) if isinstance(best, GaussianMixture) else (None, best)
     return Posterior(

@@ -18,7 +18,8 @@ With half of it the messages would cost as much as the workers save; twice as mu
 MEMORY = 5
 """Iterations whose median is the cost of a draw, so that two that were held up do not count."""
 OVERRUN = 10.0
-"""How many times their cost draws may take together. If that was too little, each is repeated with its own time."""
+"""Draws that are evaluated together may take this many times what they usually cost. If that is too little, each is
+repeated alone, with the time of one draw."""
 
 
 class Cost:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 AGAIN = 1.0
-"""Seconds, at the least, until the alarm is repeated; a function that closes its files after the first has so long."""
+"""Least number of seconds until the alarm is repeated: so long a function has to close its files after the first."""
 
 
 class Deadline(BaseException):

@@ -1,4 +1,4 @@
-"""States and settings as JSON with arrays beside it, and back: no code, and only classes of a fixed list.
+"""States and settings as JSON with arrays beside it, and back: no code, and only records of this package.
 
 What comes back goes on bit for bit. So an object that occurs twice is one object again, because an archive knows by
 identity the Gaussian that it was last drawn from. And arrays lie in memory as they did, because that decides in which
@@ -11,58 +11,51 @@ import dataclasses
 import math
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mgvbp.auto.approach import Approach
-from mgvbp.auto.ascent import Ascent, Line, Point
-from mgvbp.auto.chords import Chords
-from mgvbp.auto.climb import Climb
-from mgvbp.auto.evolution import Evolution, Generation
-from mgvbp.auto.leap import Leap
-from mgvbp.auto.low_rank import LowRankState, Pull, Rest
-from mgvbp.auto.method import Auto
-from mgvbp.auto.mixtures.ascent import Position
-from mgvbp.auto.mixtures.distance import Expected
-from mgvbp.auto.mixtures.rounds import Aim
-from mgvbp.auto.mixtures.scouts import Scouts
-from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
-from mgvbp.auto.search import Starts
-from mgvbp.auto.secants import Secant
-from mgvbp.auto.state import Phase, SearchState
-from mgvbp.auto.stream.adam import Adam
-from mgvbp.auto.stream.state import Measured, Stage, StreamState
-from mgvbp.auto.structured import StructuredState, Sums
-from mgvbp.auto.trial import Trial
-from mgvbp.core.distance import Distance
-from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.errors import InvalidInputError
-from mgvbp.estimators import Control, EmpiricalFisher, Gradient, Regression, Score
-from mgvbp.families import BlockDiagonal, Diagonal, Family, Full, LowRank, SparsePrecision
+from mgvbp.families import BlockDiagonal, Diagonal, Full, LowRank, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic
-from mgvbp.methods.optimizer import Frame, State
-from mgvbp.run.loop import Snapshot, Standing, Start, Window
-from mgvbp.surfaces.archive import Archive
-from mgvbp.surfaces.moments import Moments
-from mgvbp.surfaces.surface import Surface
 
-METHODS = (Auto, Geodesic, MGVB, MGVBP, QBVI, VOGN)
-ESTIMATORS = (EmpiricalFisher, Gradient, Regression, Score)
-STATES = (
-    Adam, Aim, Approach, Archive, Ascent, Check, Chords, Climb, Control, Distance, Ending, Evolution, Expected, Frame,
-    Generation, Leap, Line, LowRankState, Measured, MixtureState, Moments, Place, Point, Position, Pull, Question, Rest,
-    Scouts, SearchState, Secant, Snapshot, Start, Starts, State, StreamState, StructuredState, Sums, Surface, Standing,
-    Trial, Tried, Window,
-)  # fmt: skip
-CLASSES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (*METHODS, *ESTIMATORS, *STATES)}
-"""Classes whose objects are made again from their fields."""
-ENUMS: dict[str, type[Enum]] = {"Outcome": Outcome, "Phase": Phase, "Stage": Stage}
+PACKAGES = ("auto", "core", "estimators", "methods", "posterior", "run", "surfaces")
+"""Packages of the records of a checkpoint: enumerations, and named tuples and dataclasses, made from their fields."""
+PARTS: dict[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    Full: (Full, ("dim",)),
+    Diagonal: (Diagonal, ("dim",)),
+    BlockDiagonal: (BlockDiagonal, ("blocks",)),
+    LowRank: (LowRank.of, ("dim", "rank")),
+    SparsePrecision: (SparsePrecision.from_edges, ("dim", "edges", "order")),
+    Gaussian: (Gaussian.from_factor, ("mean", "factor", "family")),  # a Posterior too, as a prior
+    GaussianMixture: (GaussianMixture, ("weights", "means", "factors")),
+}
+"""Other classes: what makes an object of each again, and from which of its attributes."""
 KINDS = {"float64": np.float64, "int64": np.int64, "bool": np.bool_}
 """Kinds of numbers; a file has one array of each."""
+
+
+def record(name: str) -> Any:
+    """The record of this name, such as ``auto.state.SearchState``; raises if there is none."""
+    module, _, kind = name.rpartition(".")
+    found = getattr(import_module(f"mgvbp.{module}"), kind) if module.split(".")[0] in PACKAGES else None
+    if not (dataclasses.is_dataclass(found) or hasattr(found, "_fields") or hasattr(found, "__members__")):
+        raise ValueError(f"{name} is no record of mgvbp")
+    return found
+
+
+@cache
+def name_of(kind: type) -> str | None:
+    """The name by which `record` finds a class; None if it does not."""
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("mgvbp.")
+    try:
+        return name if record(name) is kind else None
+    except (ImportError, AttributeError, ValueError):
+        return None
 
 
 class Encoder:
@@ -93,31 +86,17 @@ class Encoder:
     def _fields(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, np.ndarray):
             return self._array(value, name)
-        if isinstance(value, Enum):
-            return {"enum": type(value).__name__, "member": value.name}
         if isinstance(value, dict):
             return {"dict": {key: self(item, key) for key, item in value.items()}}
-        if isinstance(value, Full | Diagonal):
-            return {"family": value.name, "dim": value.dim}
-        if isinstance(value, SparsePrecision):
-            return {"sparse": [value.dim, self(value.edges), self(value.order)]}
-        if isinstance(value, LowRank):
-            return {"low_rank": [value.dim, value.rank]}
-        if isinstance(value, BlockDiagonal):
-            return {"blocks": [block.tolist() for block in value.blocks]}
-        if isinstance(value, Gaussian):  # a Posterior too, as a prior
-            return {"gaussian": [self(part) for part in (value.mean, value.factor, value.family)]}
-        if isinstance(value, GaussianMixture):
-            return {"mixture": [self(part) for part in (value.weights, value.means, value.factors)]}
-        kind = type(value).__name__
-        if CLASSES.get(kind) is type(value):
-            fields = (
-                value._fields if isinstance(value, tuple) else [f.name for f in dataclasses.fields(value)]
-            )
-            return {
-                "class": kind,
-                "fields": {field: self(getattr(value, field), f"{name}: {field}") for field in fields},
-            }
+        for kind, (_, parts) in PARTS.items():
+            if isinstance(value, kind):
+                return {"made": kind.__name__, "of": [self(getattr(value, part)) for part in parts]}
+        if known := name_of(type(value)):
+            if isinstance(value, Enum):
+                return {"enum": known, "member": value.name}
+            fields = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
+            content = {field: self(getattr(value, field), f"{name}: {field}") for field in fields}
+            return {"class": known, "fields": content}
         if isinstance(value, tuple | list):
             return {"tuple": [self(item, name) for item in value]}
         if callable(value):
@@ -165,28 +144,16 @@ class Decoder:
             return _spaced(array, value["step"]) if "step" in value else array
         if "words" in value:
             return np.array(value["words"], dtype=np.str_)[self(value["indices"])]
-        if "enum" in value:
-            return ENUMS[value["enum"]][value["member"]]
         if "dict" in value:
             return {key: self(item) for key, item in value["dict"].items()}
-        if "family" in value:
-            return {"full": Full, "diagonal": Diagonal}[value["family"]](value["dim"])
-        if "sparse" in value:
-            dim, edges, order = value["sparse"]
-            return SparsePrecision.from_edges(dim, self(edges), self(order))
-        if "low_rank" in value:
-            return LowRank.of(*value["low_rank"])
-        if "blocks" in value:
-            return BlockDiagonal(value["blocks"])
-        if "gaussian" in value:
-            mean, factor, family = (self(part) for part in value["gaussian"])
-            assert isinstance(family, Family)
-            return Gaussian.from_factor(mean, factor, family)
-        if "mixture" in value:
-            return GaussianMixture(*(self(part) for part in value["mixture"]))
+        if "made" in value:
+            made = next(make for kind, (make, _) in PARTS.items() if kind.__name__ == value["made"])
+            return made(*(self(part) for part in value["of"]))
+        if "enum" in value:
+            return record(value["enum"])[value["member"]]
         if "tuple" in value:
             return tuple(self(item) for item in value["tuple"])
-        return CLASSES[value["class"]](**{name: self(field) for name, field in value["fields"].items()})
+        return record(value["class"])(**{name: self(field) for name, field in value["fields"].items()})
 
 
 def _spaced(array: NDArray[Any], step: int) -> NDArray[Any]:

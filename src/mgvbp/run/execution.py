@@ -54,13 +54,11 @@ class Execution:
             report = stack.enter_context(progress_bar(self.progress, total, remark))
             start, keep = recorder.start if recorder else None, None
             valued = start is not None and start.finite > 0
-            evaluate = stack.enter_context(
-                evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
-            )
+            chosen = evaluator(problem, needs, self.n_jobs, self.timeout, failures, valued)
+            evaluate = stack.enter_context(chosen)
             if recorder:
-                recorder.write(
-                    first=True
-                )  # a bad path shows at once, and there is always a file to resume from
+                # a bad path shows at once, and there is always a file to resume from
+                recorder.write(first=True)
                 stack.callback(recorder.write)
                 evaluate = partial(recorder.evaluated, evaluate)
                 keep = recorder.keep

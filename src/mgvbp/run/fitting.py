@@ -260,7 +260,7 @@ def fit(
 
 
 def _variance(q: Gaussian) -> Array:
-    """The covariance (d, d), or the variances (d,) if there is no room for it or all others are 0."""
+    """The covariance (d, d), or the variances (d,) where the family is diagonal or a covariance would be too large."""
     return q.std**2 if isinstance(q.family, Diagonal | Structured) else q.covariance
 
 

@@ -17,13 +17,11 @@ from mgvbp.errors import ConvergenceWarning, DivergenceError, warn_user
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import Info
-from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.posterior.trace import DRAWS, EVALUATIONS, Row, Trace, trace_of
 from mgvbp.run.progress import Reporter
 
 Evaluate = Callable[[int, Array], tuple[Array, ...]]
 """Takes the iteration and its draws (S, d); returns the values (and derivatives), as `Problem.evaluate_at` does."""
-Row = tuple[float | int | str, ...]
-"""The columns of a `Trace` for one iteration."""
 WORSE = 4.0
 """Standard errors of the start's lower bound by which a result must be below it to be called worse. With 2 of them, a
 run that ends where it began would be called worse in one of fifty cases; with 8, large falls of noisy bounds would
@@ -277,9 +275,8 @@ def lenient(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:
             parts = [_attempted(evaluate, t, row[None]) for row in theta]
         shapes = next((tuple(column.shape for column in part) for part in parts if part), ((1,),))
         missing = tuple(np.full(shape, np.nan) for shape in shapes)
-        return tuple(
-            np.concatenate(column) for column in zip(*(part or missing for part in parts), strict=True)
-        )
+        columns = zip(*(part or missing for part in parts), strict=True)
+        return tuple(np.concatenate(column) for column in columns)
 
 
 def _attempted(evaluate: Evaluate, t: int, theta: Array) -> tuple[Array, ...]:
@@ -299,21 +296,6 @@ def _ended(standing: Standing | None, rows: list[Row], limits: Limits) -> Ending
     if rows[-1][EVALUATIONS] + rows[-1][DRAWS] > limits.evaluations:  # type: ignore[operator]
         return Ending.of(Outcome.MAX_EVALUATIONS, limit=limits.evaluations)
     return None
-
-
-DRAWS, EVALUATIONS = (list(TRACE_DTYPES).index(name) for name in ("num_draws", "n_evaluations"))
-
-
-def trace_of(rows: Sequence[Row]) -> Trace:
-    """The trace whose columns are these rows, transposed."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(TRACE_DTYPES)
-    named = zip(TRACE_DTYPES.items(), columns, strict=True)
-    return Trace(**{name: np.array(column, dtype) for (name, dtype), column in named})
-
-
-def rows_of(trace: Trace) -> tuple[Row, ...]:
-    """The rows of a trace, one for each iteration."""
-    return tuple(zip(*(getattr(trace, name).tolist() for name in TRACE_DTYPES), strict=True))
 
 
 def _row(info: Info, smoothed: float, evaluations: int) -> Row:

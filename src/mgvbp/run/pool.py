@@ -27,7 +27,7 @@ MOST_FAILURES = 0.5
 With more, most of the region where the draws lie has no values, and a result would be about the rest.
 """
 LEAST_DRAWS = 10
-"""The share is judged in iterations with so many draws or more; of fewer, one bad step may let all fail."""
+"""The share is judged in iterations with so many draws or more; in smaller ones a single bad step may make all fail."""
 MOST_LOST = 100
 """Draws of a run that may kill their worker, twice each: at a second for a new process they cost some minutes.
 

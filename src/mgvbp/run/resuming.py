@@ -25,6 +25,9 @@ from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
 from mgvbp.run.posing import as_function, as_prior, posed
 
+BESIDES = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
+"""What a checkpoint has besides the settings of a fit."""
+
 
 def resume(
     path: str | PathLike[str],
@@ -83,18 +86,14 @@ def resume(
     """
     saved, prior = read_checkpoint(as_path(path)), as_prior(prior)
     log_likelihood = as_function(log_likelihood)
-    try:
-        stored = dict(saved.settings)
-        names = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
-        stored.setdefault("labels", None)  # files of version 0.1 have none
-        known = {name: stored.pop(name) for name in names}
-        settings = Settings(**stored)
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{path} is not a valid checkpoint: {error}") from None
+    known, options = saved.settings, [field.name for field in fields(Settings)]
+    if absent := [name for name in (*BESIDES, *options) if name not in known]:
+        raise FileFormatError(f"{path} is not a valid checkpoint: it has no {absent[0]}")
     if known["version"] != __version__:
         raise InvalidInputError(
             f"{path} was written by mgvbp {known['version']}; this is {__version__}, whose draws may differ"
         )
+    settings = Settings(**{name: known[name] for name in options})
     if known["other_prior"] and prior is None:
         raise InvalidInputError(
             f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
@@ -107,19 +106,17 @@ def resume(
     problem = posed(
         log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )
-    if known["gradient"] != problem.has_gradient:
-        if known["gradient"]:
-            raise InvalidInputError(
-                f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
-            )
+    if known["gradient"] and not problem.has_gradient:
+        raise InvalidInputError(
+            f"the fit had a gradient, which is not in {path}: give grad= as it was given then"
+        )
+    if problem.has_gradient and not known["gradient"]:
         raise InvalidInputError(f"the fit of {path} had no gradient: leave grad= out")
     if not np.allclose(known["prior_values"], prior_values(problem, settings), 1e-6, 1e-9, equal_nan=True):
         raise InvalidInputError(f"this is not the prior of {path}: its log density has other values")
     if max_evaluations is not None:
-        fixed = settings.aim is not None or (
-            isinstance(settings.method, Auto) and streams(problem, settings.family)
-        )
-        if fixed:
+        streamed = isinstance(settings.method, Auto) and streams(problem, settings.family)
+        if streamed or settings.aim is not None:
             raise InvalidInputError(
                 "the limit of a mixture, a network or minibatches cannot be changed by resume"
             )
@@ -142,14 +139,11 @@ def _same(given: Prior | None, stored: Gaussian | None) -> bool:
 
 
 def recorded(
-    problem: Problem,
-    prior: Prior | None,
-    settings: Settings,
-    vectorized: bool,
-    labels: Sequence[str] | None = None,
+    problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool, labels: Sequence[str] | None
 ) -> dict[str, Any]:
     """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
-    gaussian = isinstance(prior, Gaussian)
+    gaussian, places = isinstance(prior, Gaussian), ("initial_mean", "initial_variance", "starts")
+    given = {name: getattr(settings, name) for name in places}
     return {
         "version": __version__,
         "dim": problem.dim,
@@ -159,7 +153,8 @@ def recorded(
         "other_prior": "" if gaussian or prior is None else type(prior).__name__,
         "prior_values": prior_values(problem, settings),
         "labels": None if labels is None else list(labels),
-        **{field.name: _stored(field.name, getattr(settings, field.name)) for field in fields(settings)},
+        **vars(settings),
+        **{name: as_floats(v, name) for name, v in given.items() if not isinstance(v, int | float | None)},
     }
 
 
@@ -174,9 +169,3 @@ def prior_values(problem: Problem, settings: Settings) -> Array:
     mean, factor, *_ = initial_frame(settings.family, None, settings.initial_mean, settings.initial_variance)
     std = Gaussian.from_factor(mean, factor, settings.family).std
     return log_prior(problem.prior, mean + np.outer([-1.0, 0.0, 1.0], std))
-
-
-def _stored(name: str, value: Any) -> Any:
-    """``value`` as a checkpoint stores it: initial means, variances and starts as arrays, unless they are numbers."""
-    place = name in ("initial_mean", "initial_variance", "starts")
-    return as_floats(value, name) if place and not isinstance(value, int | float | None) else value

@@ -61,11 +61,10 @@ class Workers:
         self._model = problem if shares else os.urandom(16).hex()
         self._content = b"" if shares else packed(problem)
         self._open = opener(backend, number)
-        self._processes = isinstance(self._open, Process)
+        self._processes = not (shares or self._dask or self._open is RayTasks)
         self._needs, self._failures, self._number = needs, failures, number
-        self._most = (
-            math.inf if self._dask else number
-        )  # Dask takes a while to answer, and shares out tasks itself.
+        # Dask takes a while to answer, and shares out tasks itself.
+        self._most = math.inf if self._dask else number
         self._idle = RESTING.pop(number, []) if self._processes else []
         self._busy: dict[Future[Any], tuple[Executor, Indices, float]] = {}
         self._scattered: Any = None
@@ -88,9 +87,8 @@ class Workers:
             while waiting and len(self._busy) < self._most:
                 rows, content = waiting.popleft()
                 slack = SLACK if self._idle else START
-                patience = (
-                    math.inf if limit is None or self._dask else limit + slack
-                )  # Dask's tasks may wait.
+                # Dask's tasks may wait.
+                patience = math.inf if limit is None or self._dask else limit + slack
                 executor = self._idle.pop() if self._idle else self._open()
                 task = (self._model, content, iteration, theta[rows], self._needs, limit)
                 try:
@@ -139,7 +137,7 @@ class Workers:
             executor.shutdown(wait=False, kill_workers=True)
 
     def _sent(self) -> Any:
-        """The model as a task takes it along; Dask has large things on a worker, with which they may be lost."""
+        """The model as a task takes it along. For Dask it is put on a worker, and again if that worker is lost."""
         if self._dask is None:
             return self._content
         if self._scattered is None or self._scattered.status != "finished":
@@ -177,22 +175,11 @@ def opener(backend: Any, number: int) -> Callable[[], Executor]:
         return partial(backend.client.get_executor, pure=False)
     if type(backend).__module__.startswith("ray."):
         return RayTasks
-    return Process(number)
+    from joblib.externals.loky import ProcessPoolExecutor
 
-
-class Process:
-    """Makes executors of one process each, which has its share of the cores."""
-
-    def __init__(self, number: int) -> None:
-        share = str(max(1, (os.cpu_count() or 1) // number))
-        self._environment = {name: os.environ.get(name, share) for name in NUMBERS_OF_THREADS}
-
-    def __call__(self) -> Executor:
-        """A new process."""
-        from joblib.externals.loky import ProcessPoolExecutor
-
-        executor: Executor = ProcessPoolExecutor(1, timeout=IDLE, env=self._environment)
-        return executor
+    share = str(max(1, (os.cpu_count() or 1) // number))  # of the cores
+    environment = {name: os.environ.get(name, share) for name in NUMBERS_OF_THREADS}
+    return partial(ProcessPoolExecutor, 1, timeout=IDLE, env=environment)
 
 
 class Threads(Executor):
@@ -214,7 +201,7 @@ class Threads(Executor):
 
 
 class RayTasks(Executor):
-    """Tasks of Ray, which may lose their worker once."""
+    """Tasks of Ray, which Ray does not repeat when their worker is lost."""
 
     def submit(self, function: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
         """Begin to evaluate."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.sampling.convergence import ess, largest_rhat, rhat
 from mgvbp.sampling.kernels import Draws, Kernels
-from mgvbp.sampling.points import Kernel, Point
+from mgvbp.sampling.points import Kernel, Move, Point
 from mgvbp.sampling.walkers import BudgetSpentError, Engine, Evaluate, Report, Walker
 
 WALKERS = 20
@@ -165,10 +166,9 @@ class Sampler:
             raise DivergenceError(
                 f"the log density, or its gradient, is not finite at {ATTEMPTS} draws of the fit: chains cannot start"
             )
-        again = self.engine.points(np.array([found[k].position for k in (0, number - 1)]))
-        spread = max(
-            abs(point.value - found[k].value) for k, point in zip((0, number - 1), again, strict=True)
-        )
+        ends = [found[0], found[number - 1]]
+        again = self.engine.points(np.array([point.position for point in ends]))
+        spread = max(abs(a.value - b.value) for a, b in zip(again, ends, strict=True))
         if not spread <= NOISE:
             raise InvalidInputError(
                 f"the log density is noisy, a draw has two values {spread:.2g} nats apart: chains need the same value "
@@ -194,13 +194,13 @@ class Sampler:
         """Fill the record; as long as it is not enough, thin it and go on."""
         self._advance(self._length)
         for walker in self.walkers:
-            walker.keep(slice(self._warm, None))
+            del walker.record[: self._warm]
         self._warm = 0
         while self.thinning < LONGEST and not self._enough():
             self._adapt(slice(None), tuning=False)
             self.thinning *= 2
             for walker in self.walkers:
-                walker.keep(slice(self._length // 2 + 1, None, 2))
+                walker.record = walker.record[self._length // 2 + 1 :: 2]
             self._advance(self._length - self._recorded)
 
     def _advance(
@@ -216,12 +216,12 @@ class Sampler:
         self.engine.run(walks, self._tell)
 
     def _tell(self) -> None:
-        done = sum(len(walker.points) for walker in self.walkers) - self._warm * len(self.walkers)
+        done = sum(len(walker.record) for walker in self.walkers) - self._warm * len(self.walkers)
         self._report(max(done, 0), self.engine.n_evaluations)
 
     def _adapt(self, rows: slice, tuning: bool) -> None:
         """Adapt the kernels to these rows of the record."""
-        draws = np.array([point.position for walker in self.walkers for point in walker.points[rows]])
+        draws = np.array([move.point.position for walker in self.walkers for move in walker.record[rows]])
         self.kernels = self.kernels.adapted(draws, self._generators[-1], tuning)
 
     # --- the record -------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Sampler:
     @property
     def _recorded(self) -> int:
         """Records that every walker has."""
-        return min((len(walker.points) for walker in self.walkers), default=0)
+        return min((len(walker.record) for walker in self.walkers), default=0)
 
     def _enough(self) -> bool:
         theta = self._theta(slice(None, self._length))
@@ -239,34 +239,26 @@ class Sampler:
 
     def _theta(self, rows: slice) -> Array:
         """The draws of these rows of the record, (chains, n, d)."""
-        positions = np.array([[point.position for point in walker.points[rows]] for walker in self.walkers])
+        positions = self._column(rows, lambda move: move.point.position)
         family, dim = self.q.family, self.q.dim
         theta = self.q.mean + family.from_frame(self.q.factor, positions.reshape(-1, dim))
-        return self._chained(theta.reshape(len(self.walkers), -1, dim))
+        return theta.reshape(positions.shape)[:, : self.draws]
 
-    def _chained(self, records: Array) -> Array:
-        """Records (walkers, n, ...) as those of chains: the records of several walkers, one after the other."""
-        return records.reshape(self.chains, -1, *records.shape[2:])[:, : self.draws]
+    def _column(self, rows: slice, entry: Callable[[Move], Any]) -> Array:
+        """An entry of these rows of the record as that of chains: the rows of several walkers, one after the other."""
+        found = np.array([[entry(move) for move in walker.record[rows]] for walker in self.walkers])
+        return found.reshape(self.chains, -1, *found.shape[2:])
 
     def _sampled(self, ended: str) -> Sampled:
         recorded = self._recorded
         # a run that ends in the warm-up has the later half of it to show
         rows = slice(self._warm if recorded > self._warm else recorded // 2, recorded)
-        parts = [
-            np.array([column(walker)[rows] for walker in self.walkers])
-            for column in (
-                lambda w: [p.value for p in w.points],
-                lambda w: w.acceptance,
-                lambda w: w.diverged,
-            )
-        ]
-        log_density, acceptance, diverging = map(self._chained, parts)
         step = self.kernels.step
         return Sampled(
             self._theta(rows),
-            log_density,
-            acceptance,
-            diverging,
+            self._column(rows, lambda move: move.point.value)[:, : self.draws],
+            self._column(rows, lambda move: move.acceptance)[:, : self.draws],
+            self._column(rows, lambda move: move.diverged)[:, : self.draws],
             self.engine.n_evaluations,
             self.engine.rejected,
             self.thinning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,8 @@ def ess(draws: Array, method: str = "bulk") -> Array:
 def _by_entry(name: str, draws: Array, **options: Any) -> Array:
     from arviz_stats.base.array import array_stats
 
-    statistic: Callable[..., Any] = getattr(array_stats, name)
     with np.errstate(divide="ignore", invalid="ignore"):  # of chains that stand still
-        return np.array([float(statistic(entry, **options)) for entry in np.moveaxis(draws, 2, 0)])
+        return np.asarray(getattr(array_stats, name)(draws, chain_axis=0, draw_axis=1, **options))
 
 
 def largest_rhat(draws: Array) -> float:

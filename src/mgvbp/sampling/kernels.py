@@ -41,9 +41,8 @@ class Draws:
 
     def log_density(self, position: Array) -> float:
         """The log density at a position (d,), up to a constant."""
-        return float(
-            self.q.log_density(self.q.mean + self.q.family.from_frame(self.q.factor, position[None]))[0]
-        )
+        theta = self.q.mean + self.q.family.from_frame(self.q.factor, position[None])
+        return float(self.q.log_density(theta)[0])
 
 
 @dataclass(frozen=True, eq=False)

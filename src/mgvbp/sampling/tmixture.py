@@ -68,21 +68,15 @@ class TMixture:
         log_det = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
         constant = gammaln(0.5 * (DEGREES + dim)) - gammaln(0.5 * DEGREES)
         constant -= 0.5 * dim * math.log(DEGREES * math.pi)
-        return cls(
-            weights,
-            means,
-            roots,
-            np.asarray(np.linalg.inv(roots), np.float64),
-            np.log(weights) + constant - log_det,
-        )
+        inverses = np.asarray(np.linalg.inv(roots), np.float64)
+        return cls(weights, means, roots, inverses, np.log(weights) + constant - log_det)
 
     def sample(self, rng: np.random.Generator) -> Array:
         """One draw, (d,)."""
         k = int(np.searchsorted(np.cumsum(self.weights[:-1]), rng.random()))
         normal = rng.standard_normal(self.means.shape[1])
-        return np.asarray(
-            self.means[k] + self.roots[k] @ normal / math.sqrt(rng.chisquare(DEGREES) / DEGREES)
-        )
+        scale = math.sqrt(rng.chisquare(DEGREES) / DEGREES)
+        return np.asarray(self.means[k] + self.roots[k] @ normal / scale)
 
     def log_density(self, position: Array) -> float:
         """The log density at a position (d,)."""
@@ -127,10 +121,9 @@ def maximised(draws: Array, number: int, rng: np.random.Generator) -> tuple[TMix
         parts = shares * scales_of_draws
         means = (parts @ draws + centre / n) / (parts.sum(axis=1) + 1.0 / n)[:, None]
         deviations = draws - means[:, None]
-        moments = (
-            np.einsum("kn,kni,knj->kij", parts, deviations, deviations, optimize=True) + more * covariance
-        )
-        mixture = TMixture.of(weights, means, moments / (shares.sum(axis=1) + more)[:, None, None])
+        moments = np.einsum("kn,kni,knj->kij", parts, deviations, deviations, optimize=True)
+        scales = (moments + more * covariance) / (shares.sum(axis=1) + more)[:, None, None]
+        mixture = TMixture.of(weights, means, scales)
         log_parts, squares = mixture.log_parts(draws)
         total = np.logaddexp.reduce(log_parts, axis=0)
         shares, scales_of_draws = np.exp(log_parts - total), (DEGREES + dim) / (DEGREES + squares)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.sampling.points import Asking, Kernel, Point
+from mgvbp.sampling.points import Asking, Kernel, Move, Point
 
 Evaluate = Callable[[Array], tuple[Array, Array | None]]
 """Log densities (S,) of the target at θ (S, d), and their gradients (S, d) or None; neither need be finite."""
@@ -43,9 +43,9 @@ class Engine:
         unknown = np.isnan(values) | np.isposinf(values)
         self.rejected += int(np.count_nonzero(unknown))
         values = np.where(unknown, -np.inf, values)
-        if gradients is None:
-            return [Point(x, float(value)) for x, value in zip(positions, values, strict=True)]
-        whitened = family.solve(factor, np.where(np.isfinite(gradients), gradients, np.nan))
+        whitened: Iterable[Array | None] = [None] * len(values)
+        if gradients is not None:
+            whitened = family.solve(factor, np.where(np.isfinite(gradients), gradients, np.nan))
         return [Point(x, float(v), g) for x, v, g in zip(positions, values, whitened, strict=True)]
 
     def run(self, walks: Sequence[Asking[None]], after: Callable[[], None]) -> None:
@@ -63,13 +63,11 @@ class Engine:
 
 @dataclass
 class Walker:
-    """A chain: where it is, and what it has recorded since its record was begun."""
+    """A chain: where it is, and its record, in which a move may stand for several transitions."""
 
     point: Point
     rng: np.random.Generator
-    points: list[Point] = field(default_factory=list)
-    acceptance: list[float] = field(default_factory=list)
-    diverged: list[bool] = field(default_factory=list)
+    record: list[Move] = field(default_factory=list)
 
     def walk(
         self,
@@ -90,12 +88,5 @@ class Walker:
             learn(move.acceptance)
             diverged, acceptance = diverged or move.diverged, acceptance + move.acceptance / stride
             if t % stride == 0:
-                self.points.append(self.point)
-                self.acceptance.append(acceptance)
-                self.diverged.append(diverged)
+                self.record.append(Move(self.point, acceptance, diverged))
                 diverged, acceptance = False, 0.0
-
-    def keep(self, rows: slice) -> None:
-        """Forget all of the record but these rows."""
-        self.points, self.acceptance = self.points[rows], self.acceptance[rows]
-        self.diverged = self.diverged[rows]

@@ -8,6 +8,7 @@ from mgvbp.paper.labour.runs import (
     SETTINGS,
     cells,
     exact_lower_bound,
+    expectation,
     measures,
     problem,
 )
@@ -16,7 +17,7 @@ from mgvbp.paper.spec import Experiment
 
 __all__ = [
     "EXPERIMENT", "INITIAL_VARIANCE", "METHODS", "NUM_DRAWS", "PRIOR_VARIANCE", "SETTINGS", "exact_lower_bound",
-    "measures", "problem",
+    "expectation", "measures", "problem",
 ]  # fmt: skip
 """The problem and its settings serve other experiments, the benchmarks and the pages of the documentation too."""
 

@@ -173,6 +173,8 @@ def learning_figure(outcomes: Outcomes) -> Picture:
             axis.plot(passes, run.curves[column], **style)
             axis.plot(end, run.values[column], **result)
     bound.set_yscale("log")
+    start = max(best - run.curves["bound"][0] for run in runs.values())
+    bound.set_ylim(0.5 * LEAST, max(30.0 * start, 10.0))  # a run that diverges leaves the picture
     finished(bound, f"nats below the best bound, {best:,.0f}".replace("-", "−"))
     names.legend(*bound.get_legend_handles_labels(), loc="center", frameon=False)
     names.set_axis_off()

@@ -10,7 +10,6 @@ with variance :math:`2\operatorname{tr}(MC)^2 + 4 c^\top M C M c` (Gaussian erro
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,28 +22,23 @@ from mgvbp.surfaces.surface import fit_surface
 DRAWS_PER_COEFFICIENT = 2
 """Fewest draws per coefficient of the surface: as many as `auto` needs for its own certificate."""
 SECOND_ORDER = 0.5
-"""Largest share of the gap by which the formula, of second order, may be wrong: so it is beside the exact gaps of
-one-sided and heavy tails. The share is the variance of what a quadratic misses of the target, if that is less."""
+"""The formula is of second order. Beside the exact gaps of one-sided and heavy tails it is wrong by at most this
+share of the gap, or by the variance of what a quadratic misses of the target, if that is less."""
 SURPRISED, SURPRISE = 2.0, 0.05
-"""Factor, and nats in addition, by which what a quadratic misses of the draws of the fit must exceed what it misses of
-fresh draws to show that these have not met something rare."""
+"""Factor, and nats in addition, by which a quadratic must miss more of the draws of the fit than of fresh draws to
+show that the fresh ones have not met something rare."""
 MOST_COEFFICIENTS = 1000
 """Coefficients beyond which least squares take longer than the draws are worth."""
 MOST_DRAWS = 2000
 """Most draws that are used: they suffice for `MOST_COEFFICIENTS` coefficients, whose fit takes a second."""
 
 
-class Certificate(NamedTuple):
-    """Nats by which the lower bound is below the family's optimum, with the standard error; None if not known."""
-
-    gap: float | None
-    gap_se: float | None
+Gap = tuple[float | None, float | None]
+"""Nats by which the lower bound is below the family's optimum, and the standard error; None if they are not known."""
+UNKNOWN: Gap = (None, None)
 
 
-UNKNOWN = Certificate(None, None)
-
-
-def certify(q: Gaussian, draws: Evaluated, archive: Archive | None = None) -> Certificate:
+def certify(q: Gaussian, draws: Evaluated, archive: Archive | None) -> Gap:
     """Estimate the gap of ``q`` from its own draws; unknown where these do not determine a good surface.
 
     Where the draws of the fit, ``archive``, show that a quadratic misses much more than the fresh ones do, as beside a
@@ -63,15 +57,14 @@ def certify(q: Gaussian, draws: Evaluated, archive: Archive | None = None) -> Ce
         if known is not None and known.rest > SURPRISED * surface.rest + SURPRISE:
             both = archive.add(q, draws.theta[:count], draws.log_p[:count])
             surface = fit_surface(both.view(q), basis, both.values, math.inf, archive.noise) or surface
-            gap, noise = surface.gap, surface.noise
-            return Certificate(max(gap - noise, 0.0), noise + surface.noise_sd)
+            return max(surface.gap - surface.noise, 0.0), surface.noise + surface.noise_sd
     if surface.poor:
         return UNKNOWN
     gap = max(surface.gap - surface.noise, 0.0)
     # noise_sd² is 2 tr (MC)²
     bent = min(SECOND_ORDER, surface.rest**2) * gap
     variance = surface.noise_sd**2 + 2.0 * math.sqrt(2.0) * gap * surface.noise_sd + bent**2
-    return Certificate(gap, math.sqrt(variance))
+    return gap, math.sqrt(variance)
 
 
 def _basis(family: Family, count: int) -> Family | None:

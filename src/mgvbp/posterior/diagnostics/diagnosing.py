@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -15,7 +16,7 @@ from mgvbp.posterior.diagnostics.condition import condition
 from mgvbp.posterior.diagnostics.diagnosis import Diagnosis
 from mgvbp.posterior.diagnostics.lines import Lines, along_lines
 from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
-from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer, evaluated_outside
+from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer
 from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path, by_profiles
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
 from mgvbp.posterior.diagnostics.verdict import ERRORS, TOLERANCE, correctable
@@ -25,9 +26,13 @@ from mgvbp.posterior.diagnostics.weights import (
     apart,
     beyond,
     evaluated,
+    evaluated_outside,
     pareto_smoothed,
 )
 from mgvbp.surfaces.archive import Archive
+
+if TYPE_CHECKING:
+    from mgvbp.posterior.approximation import Approximation
 
 BUDGET = (100, 1000)
 """Fewest and most evaluations of a diagnosis by default."""
@@ -36,25 +41,27 @@ MANY = 20
 counts then, and gradients are evaluated with the draws. With fewer, weights that fail tell of a tail."""
 
 HOPELESS = 1.0
-"""k-hat of all draws together above which q misses much of the mass: their weights are bounded where q has been."""
+"""With a k-hat of all draws together above this, q misses much of the mass: where q has draws, their weights are
+bounded."""
 
 SPREAD = 4.0
-"""Variance of the lengths of draws, in those of q, above which nothing is known about many parameters: their scales are
-uncertain together, as those of a multivariate t are, and no line of a single parameter tells. With ten degrees of
-freedom and 30 parameters, whose standard deviations are 12% too small, it is about this."""
+"""The variance of the length of a draw in the frame of q, divided by that of draws of q itself, above which nothing
+is known about many parameters. Their scales are then uncertain together, as those of a multivariate t are, and no
+line of a single parameter shows it. A t with ten degrees of freedom and 30 parameters, whose standard deviations are
+12% too small, has about this value."""
 
 OBLIQUE = 0.01
-"""Nats for each of many parameters that q is from the posterior, and that no line of a parameter explains, above which
-nothing is known although every line looks right: there are tails in directions that mix the parameters. For independent
-t variables that are turned it is 0.013 with four degrees of freedom, and 0.004 with ten."""
+"""Nats of the distance, for each of many parameters, that no line of a parameter explains. Above this nothing is
+known although every line looks right: there are tails in directions that mix the parameters. Independent t variables
+that are turned have 0.013 with four degrees of freedom, and 0.004 with ten."""
 
 MISSED = 0.08
-"""Share of the mass above which draws that hardly came from q show the same: other modes have 0.1 and more there, heavy
-tails of Student's t with three degrees of freedom 0.06 at most."""
+"""With a larger share of the weight on draws that hardly came from q, q misses much of the mass. Other modes have 0.1
+and more there; heavy tails of Student's t with three degrees of freedom have 0.06 at most."""
 
 
 def diagnose(
-    q: Gaussian,
+    q: Approximation,
     log_density: LogDensity,
     num_draws: int,
     rng: int | np.random.Generator,
@@ -62,7 +69,6 @@ def diagnose(
     below: tuple[float, ...] | None = None,
     cost: int | None = None,
     *,
-    family: str = "",
     archive: Archive | None = None,
     farthest: float | None = None,
     missed: bool = False,
@@ -72,18 +78,18 @@ def diagnose(
     ``archive`` has the draws of the fit, evaluated by the same function; ``farthest`` is about a mixture. ``missed``
     tells that the fit has met mass, or tails that do not fall, where no draw of q comes.
     """
-    generator, many = apart(rng), q.dim > MANY
-    draws = evaluated(q, log_density, num_draws, generator, gradients=many and family != "mixture")
+    generator, many, gaussian = apart(rng), q.dim > MANY, q.mixture is None
+    draws = evaluated(q, log_density, num_draws, generator, gradients=many and gaussian)
     far = None if many else further_out(q, log_density, num_draws, generator)
     lines = None
-    if many and family != "mixture":
+    if many and gaussian:
         lines = along_lines(q, draws, log_density, outer(num_draws), generator)
     h = draws.log_weights
     smoothed = pareto_smoothed(h)
     outside = int(np.count_nonzero(np.isneginf(h)))
-    gap, gap_se = UNKNOWN if family == "mixture" else certify(q, draws, archive)
+    gap, gap_se = certify(q, draws, archive) if gaussian else UNKNOWN
     pool = pooled(q, draws, far, archive)
-    known, elsewhere, marginals = _marginals(q, pool, gaussian=family != "mixture", lines=lines)
+    known, elsewhere, marginals = _marginals(q, pool, gaussian=gaussian, lines=lines)
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -100,14 +106,12 @@ def diagnose(
         known=known,
         missed=missed or elsewhere,
         reused=0 if archive is None else len(archive.theta),
-        n_evaluations=num_draws
-        + (0 if far is None else len(far.theta))
-        + (0 if lines is None else lines.n_evaluations),
+        n_evaluations=num_draws + (len(far.theta) if far else 0) + (lines.n_evaluations if lines else 0),
         gap=gap,
         gap_se=gap_se,
         condition=condition(q),
         outside=outside,
-        family=family or q.family.name,
+        family=q.family.name if gaussian else "mixture",
         labels=tuple(labels),
         log_weights=h,
         below=below,
@@ -156,8 +160,8 @@ def further_out(
     source = Outer(q)
     each = max(1, outer(num_draws) // q.dim)
     theta = source.sample(each * q.dim, rng)
-    log_p = evaluated_outside(log_density, theta)
-    return None if log_p is None else Outside(theta, log_p, source)
+    found = evaluated_outside(log_density, theta)
+    return None if found is None else Outside(theta, found[0], source)
 
 
 def _marginals(
@@ -172,9 +176,8 @@ def _marginals(
         half = by_path(q, pool, weights, stein=gaussian, profiles=lines and lines.profiles)
         shared = lines is not None and lines.spread > SPREAD
         # weights of draws of q alone know nothing of tails further out, and cannot correct what all have in common
-        if half is not None and (
-            lines is not None or not usable or half.typical_error < weighted.typical_error
-        ):
+        better = lines is not None or not usable
+        if half is not None and (better or half.typical_error < weighted.typical_error):
             far = lines is not None and _unexplained(pool, lines) > OBLIQUE * q.dim
             oblique = far and bool((half.off(ERRORS) <= TOLERANCE).all())
             return not (shared or oblique), shared, half

@@ -9,14 +9,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 from mgvbp.posterior.diagnostics.condition import Condition
 from mgvbp.posterior.diagnostics.marginals import Marginals
-from mgvbp.posterior.diagnostics.verdict import (
-    ERRORS,
-    NEGLIGIBLE,
-    Judgement,
-    Verdict,
-    advise,
-    limit,
-)
+from mgvbp.posterior.diagnostics.verdict import ERRORS, NEGLIGIBLE, Judgement, Verdict, advise, limit
 from mgvbp.posterior.notebook import diagnosis_html
 
 SHOWN = 5
@@ -161,16 +154,9 @@ class Diagnosis:
 
     @property
     def _judgement(self) -> Judgement:
-        return Judgement(
-            self._marginals if self.known else None,
-            self.khat,
-            self.khat_se,
-            self.ess,
-            self.num_draws,
-            self.reused,
-            self.farthest,
-            bool(self._rivals) or self.missed,
-        )
+        known, elsewhere = self._marginals if self.known else None, bool(self._rivals) or self.missed
+        of_weights = self.khat, self.khat_se, self.ess, self.num_draws
+        return Judgement(known, *of_weights, self.reused, self.farthest, elsewhere)
 
     @property
     def _marginals(self) -> Marginals:
@@ -179,9 +165,8 @@ class Diagnosis:
         return Marginals(self.mean_shift, self.mean_shift_se, ratio, self.sd_ratio_se / self.sd_ratio)
 
     def __str__(self) -> str:
-        return "\n".join(
-            [*self._facts, "", *self._table(), "", f"{self.verdict.upper()}. {self.advice}", *self._modes]
-        )
+        advice = f"{self.verdict.upper()}. {self.advice}"
+        return "\n".join([*self._facts, "", *self._table(), "", advice, *self._modes])
 
     def _repr_html_(self) -> str:
         return diagnosis_html(self)
@@ -189,9 +174,8 @@ class Diagnosis:
     @property
     def _facts(self) -> list[str]:
         """What the draws say of the whole: bound, evidence, weights, gap and condition numbers."""
-        error = (
-            f"(se {self.log_evidence_se:.4f})" if np.isfinite(self.log_evidence_se) else "(error not known)"
-        )
+        known = np.isfinite(self.log_evidence_se)
+        error = f"(se {self.log_evidence_se:.4f})" if known else "(error not known)"
         gap = "not known" if self.gap is None else f"{self.gap:.4f} (se {self.gap_se:.4f}) nats"
         return [
             f"lower bound {self.elbo:.4f} (se {self.elbo_se:.4f})",

@@ -14,7 +14,6 @@ a profile as the parameters have.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -23,18 +22,17 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.base import Indices
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.diagnostics.profiles import GRID, Profiles, Seen, fitted
-from mgvbp.posterior.diagnostics.weights import Differentiable, Evaluated, LogDensity
-from mgvbp.posterior.failures import Failures
-from mgvbp.problem.problem import checked_values
+from mgvbp.posterior.diagnostics.weights import Evaluated, LogDensity, evaluated_outside
 
 NEAREST, FARTHEST = 2.5, 6.5
-"""Standard deviations of q to which draws are moved: where its own seldom come, and a heavy tail still counts."""
+"""Standard deviations of q to which draws are moved: draws of q seldom come so far, and a heavy tail still counts
+there."""
 AT_ONCE = 50
-"""Parameters for each one that is moved at once: with a fiftieth of its entries far out a draw is still typical."""
+"""Of so many parameters one is moved at once: with a fiftieth of its entries far out a draw is still typical."""
 RAYS = 12
 """Draws that are scaled as a whole."""
 SHORTEST = 0.1
-"""Part of its usual length to which a draw is shortened at most."""
+"""A draw is shortened at most to this part of its usual length."""
 
 
 class Lines(NamedTuple):
@@ -63,7 +61,7 @@ def along_lines(
     np.put_along_axis(steps, axes, ends - np.take_along_axis(x[pairs], axes, axis=1), axis=1)
     out = draws.theta[pairs] + _along(q, steps / q.std)
     rays, near, far = _scaled(q, draws.theta[:RAYS], rng)
-    found = _evaluated(log_density, np.concatenate([out, rays]), draws.gradients is not None)
+    found = evaluated_outside(log_density, np.concatenate([out, rays]), draws.gradients is not None)
     if found is None:
         return None
     log_p, gradients = found
@@ -100,7 +98,7 @@ def _along(q: Gaussian, rows: Array) -> Array:
 def _turns(dim: int, each: int, together: int, rng: np.random.Generator) -> tuple[Indices, Array]:
     """The parameters that each draw is moved along, and where to, (n, together) both.
 
-    All have as many turns, on either side by turns, at distances that are spread evenly.
+    Each parameter has as many turns, alternately on either side, at distances that are spread evenly.
     """
     axes = np.concatenate([rng.permutation(dim) for _ in range(each)])
     turn, first = np.arange(len(axes)) // dim, rng.choice([-1.0, 1.0], dim)
@@ -129,19 +127,3 @@ def _spread(seen: Seen, dim: int) -> float:
     found = fitted([seen], log_q).moments[0]
     edge = 0.5 * float(GRID[-1])  # mass at the end of the grid: the length has no end
     return found.square - found.mean**2 if abs(found.mean) < edge else math.inf
-
-
-def _evaluated(log_density: LogDensity, theta: Array, gradients: bool) -> tuple[Array, Array | None] | None:
-    """Log densities (S,), −inf where one is no number, and gradients (S, d); None where the function fails."""
-    slopes = None
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            if gradients and isinstance(log_density, Differentiable):
-                with log_density.evaluating(True, None, None, Failures()) as evaluate:
-                    values, slopes = evaluate(theta.copy())
-            else:
-                values = checked_values(log_density(theta.copy()), theta, "log_density")
-    except Exception:  # a function of one's own may raise what it likes where no draw of q has been
-        return None
-    return np.where(np.isfinite(values), values, -np.inf), slopes

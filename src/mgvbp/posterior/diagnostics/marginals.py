@@ -41,9 +41,8 @@ class Marginals(NamedTuple):
 
     def off(self, errors: float) -> Array:
         """The larger of both distances (d,), if it were so many standard errors larger."""
-        return np.maximum(
-            np.abs(self.shift) + errors * self.shift_se, np.abs(self.log_ratio) + errors * self.log_ratio_se
-        )
+        of_mean = np.abs(self.shift) + errors * self.shift_se
+        return np.maximum(of_mean, np.abs(self.log_ratio) + errors * self.log_ratio_se)
 
     def or_farther(self, other: Marginals) -> Marginals:
         """For each parameter what is further off, of these and the others."""
@@ -54,27 +53,21 @@ class Marginals(NamedTuple):
 def by_weights(q: Gaussian, pool: Pool, weights: Array) -> Marginals:
     """The marginals by the normalised ``weights`` (N,) of the draws for the posterior."""
     v, columns = pool.weights_of_q, []
-    for x in standardised(q, pool.theta):
+    for _, x in standardised(q, pool.theta):
         at_p, at_q = x - weights @ x, x - v @ x
         var_p = np.maximum(weights @ np.square(at_p), SMALLEST)
         var_q = np.maximum(v @ np.square(at_q), SMALLEST)
         influence = weights[:, None] * at_p - v[:, None] * at_q
         spread = weights[:, None] * (at_p**2 / var_p - 1.0) - v[:, None] * (at_q**2 / var_q - 1.0)
-        columns.append(
-            (
-                (weights - v) @ x,
-                np.sqrt(np.square(influence).sum(axis=0)),
-                0.5 * np.log(var_p / var_q),
-                0.5 * np.sqrt(np.square(spread).sum(axis=0)),
-            )
-        )
+        shift_se, spread_se = (np.sqrt(np.square(part).sum(axis=0)) for part in (influence, spread))
+        columns.append(((weights - v) @ x, shift_se, 0.5 * np.log(var_p / var_q), 0.5 * spread_se))
     return Marginals(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
-def standardised(q: Gaussian, theta: Array) -> Iterator[Array]:
-    """The draws (N, d) in standard deviations of q from its mean, some parameters at a time."""
+def standardised(q: Gaussian, theta: Array) -> Iterator[tuple[slice, Array]]:
+    """The draws (N, d) in standard deviations of q from its mean, some parameters at a time, and which these are."""
     step = max(1, NUMBERS // len(theta))
     mean, std = q.mean, q.std
     for start in range(0, q.dim, step):
         some = slice(start, start + step)
-        yield (theta[:, some] - mean[some]) / std[some]
+        yield some, (theta[:, some] - mean[some]) / std[some]

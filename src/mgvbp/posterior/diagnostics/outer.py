@@ -13,7 +13,6 @@ and for a mixture of Gaussians the same for each of them.
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,8 +20,6 @@ from scipy.special import logsumexp
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.posterior.diagnostics.weights import LogDensity
-from mgvbp.problem.problem import checked_values
 
 WIDER = 3.0
 """How many times further out a draw is. With 2, tails that mixtures miss were not met (``benchmarks/verdict.py``)."""
@@ -56,14 +53,3 @@ class Outer:
         x = (theta - self.mixture.means[:, None]) / self._stds[:, None]
         moved = logsumexp(0.5 * (1.0 - WIDER**-2) * np.square(x), axis=2) - math.log(WIDER * theta.shape[1])
         return np.asarray(logsumexp(self.mixture.terms(theta)[0] + moved, axis=0))
-
-
-def evaluated_outside(log_density: LogDensity, theta: Array) -> Array | None:
-    """The log densities (S,) of outer draws, −inf where one is no number; None where the function fails out there."""
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            values = checked_values(log_density(theta.copy()), theta, "log_density")
-    except Exception:  # a function of one's own may raise what it likes where no draw of q has been
-        return None
-    return np.where(np.isfinite(values), values, -np.inf)

@@ -42,11 +42,11 @@ from mgvbp.posterior.diagnostics.profiles import Profiles
 from mgvbp.posterior.diagnostics.weights import Smoothed
 
 OUTLIER = 6.0
-"""Standard deviations by which no log weight may exceed the mean: of sums of many terms not one in a million does, but
-draws that meet another mode, or a heavy tail, do by far more."""
+"""Standard deviations by which a log weight may exceed the mean. Not one in a million sums of many terms is further
+out; draws that meet another mode, or a heavy tail, are by far."""
 FOREIGN, UNLIKELY = 0.05, 0.01
-"""Nothing is known if draws that hardly came from q, with less than this probability, have this share of the weight:
-the posterior has mass where q has none."""
+"""Largest share of the weight on draws that came from q with less than the second number as probability. With more,
+the posterior has mass where q has none, and nothing is known."""
 OUTSIDE = 1e-3
 """Share of the mass of q that may lie where the density is zero."""
 LEAST_SIZE = 50.0
@@ -54,9 +54,9 @@ LEAST_SIZE = 50.0
 LEAST_VARIANCE = 0.1
 """A variance is not believed to be a smaller part of that of q than this."""
 LOGNORMAL, DOUBT = 1.0 / 3.0, 2.0
-"""k-hat of weights whose logarithms are normal is this part of their standard deviation, from 100 draws to 2,000. If it
-is more, by so many of its errors, h is no sum of many terms: a few parameters, as a scale and those that follow it,
-have mass where draws of q seldom come."""
+"""The k-hat of weights whose logarithms are normal is the first number times their standard deviation, from 100 draws
+to 2,000. If it is larger by more than the second number of its errors, h is not a sum of many terms: a few
+parameters, such as a scale and those that follow it, have mass where draws of q seldom come."""
 CONVERGES = 0.2
 """Largest part of the distance by which both formulas for it may differ from their average."""
 
@@ -83,45 +83,39 @@ def by_path(
     h = np.where(at > 0.0, h, 0.0)
     h = np.where(at > 0.0, h - at @ h, 0.0)
     terms = _of_gradients(q, pool, h, at, profiles) if by_gradients else _of_values(q, pool, h, at, profiles)
-    columns, start = [], 0
-    for of_mean, of_square in terms:
-        columns.append(_moved(at, of_mean, of_square, start, profiles))
-        start += of_mean.shape[1]
+    columns = [_moved(at, *term, profiles) for term in terms]
     return Marginals(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
 def by_profiles(profiles: Profiles) -> Marginals:
     """The marginals by their profiles alone."""
     nothing, at = np.zeros((1, len(profiles.slopes))), np.ones(1)
-    return Marginals(*_moved(at, nothing, nothing, 0, profiles))
+    return Marginals(*_moved(at, slice(None), nothing, nothing, profiles))
 
 
 def _of_values(
     q: Gaussian, pool: Pool, h: Array, at: Array, profiles: Profiles | None
-) -> Iterator[tuple[Array, Array]]:
-    """What each draw contributes to the changes of the means of x and x², (N, some parameters) each."""
-    start = 0
-    for x in standardised(q, pool.theta):
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Some parameters, and what each draw contributes to the changes of the means of x and x², (N, some) each."""
+    for some, x in standardised(q, pool.theta):
         rest, square = np.repeat(h[:, None], x.shape[1], axis=1), np.square(x)
         if profiles is not None:
-            rest -= _centred(at, profiles.heights(start, x))
-        start += x.shape[1]
-        yield rest * (x - at @ x), rest * (square - at @ square)
+            rest -= _centred(at, profiles.heights(some, x))
+        yield some, rest * (x - at @ x), rest * (square - at @ square)
 
 
 def _of_gradients(
     q: Gaussian, pool: Pool, h: Array, at: Array, profiles: Profiles | None
-) -> Iterator[tuple[Array, Array]]:
+) -> Iterator[tuple[slice, Array, Array]]:
     """The same by Stein's identity."""
     assert pool.gradients is not None
-    slopes, start = slopes_along(q, pool.theta, pool.gradients) * (1.0 + h)[:, None], 0
-    for x in standardised(q, pool.theta):
-        rest = slopes[:, start : start + x.shape[1]]
+    slopes = slopes_along(q, pool.theta, pool.gradients) * (1.0 + h)[:, None]
+    for some, x in standardised(q, pool.theta):
+        rest = slopes[:, some]
         if profiles is not None:
-            heights = _centred(at, profiles.heights(start, x))
-            rest = rest - profiles.steepness(start, x) * (1.0 + heights)
-        start += x.shape[1]
-        yield rest, rest * x
+            heights = _centred(at, profiles.heights(some, x))
+            rest = rest - profiles.steepness(some, x) * (1.0 + heights)
+        yield some, rest, rest * x
 
 
 def _centred(at: Array, values: Array) -> Array:
@@ -130,7 +124,7 @@ def _centred(at: Array, values: Array) -> Array:
 
 
 def _moved(
-    at: Array, of_mean: Array, of_square: Array, start: int, profiles: Profiles | None
+    at: Array, some: slice, of_mean: Array, of_square: Array, profiles: Profiles | None
 ) -> tuple[Array, Array, Array, Array]:
     """Shift and logarithm of the ratio of the standard deviations, with errors, from each draw's contributions."""
     shift, square = at @ of_mean, at @ of_square
@@ -140,7 +134,7 @@ def _moved(
     )
     if profiles is not None:
         names = ("mean", "mean_se", "square", "square_se")
-        mean, mean_se, of_x2, of_x2_se = (profiles.column(name, start, len(shift)) for name in names)
+        mean, mean_se, of_x2, of_x2_se = (profiles.column(name, some) for name in names)
         shift, square = shift + mean, square + of_x2 - 1.0
         error, error_of_square = np.hypot(error, mean_se), np.hypot(error_of_square, of_x2_se)
     variance = np.maximum(1.0 + square - shift**2, LEAST_VARIANCE)

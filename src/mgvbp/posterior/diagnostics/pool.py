@@ -83,15 +83,9 @@ def pooled(q: Gaussian, draws: Evaluated, outside: Outside | None, archive: Arch
         terms.append(math.log(len(outside.theta)) + outside.source.log_density(theta))
     if archive is not None:
         terms += [math.log(n) + source.log_density_at(theta) for source, n in archive.proposals]
-    gradients = [slopes for *_, slopes in parts if slopes is not None]
-    return Pool(
-        theta,
-        log_p,
-        log_q,
-        np.logaddexp.reduce(terms),
-        np.concatenate(gradients) if len(gradients) == len(parts) else None,
-        fresh,
-    )
+    known = [slopes for *_, slopes in parts if slopes is not None]
+    gradients = np.concatenate(known) if len(known) == len(parts) else None
+    return Pool(theta, log_p, log_q, np.logaddexp.reduce(terms), gradients, fresh)
 
 
 def kept(archive: Archive | None) -> Archive | None:

@@ -38,7 +38,8 @@ ROUNDS = 3
 LIGHTEST = 6.0
 """Nats below 0 down to which differences count: a tail that has e⁻⁶ of the mass of q's own has none."""
 NOISE, NOISE_COUNT = 0.03, 2.0
-"""Standard deviation of the slopes at 0 about their average, before anything is seen, and observations it counts as."""
+"""Before anything is seen: the standard deviation of the slopes at 0 about their average, and how many observations
+that counts as."""
 
 GRID = np.linspace(-20.0, 20.0, 1601)
 _LOG_NORMAL = -0.5 * GRID**2
@@ -50,7 +51,7 @@ def _beyond(x: Array) -> Array:
 
 
 def _slope_rows(x: Array) -> Array:
-    """What slopes at points x (n,) are of those at the knots, (n, G); constant beyond them."""
+    """The matrix (n, G) that turns slopes at the knots, constant beyond them, into slopes at points x (n,)."""
     at = np.clip((x - KNOTS[0]) / STEP, 0.0, len(KNOTS) - 1.0)
     left = np.minimum(at.astype(np.intp), len(KNOTS) - 2)
     rows, each = np.zeros((len(x), len(KNOTS))), np.arange(len(x))
@@ -59,7 +60,7 @@ def _slope_rows(x: Array) -> Array:
 
 
 def _cumulated() -> Array:
-    """What profiles on the grid, which are 0 at 0, are of the slopes at the knots: the trapezoidal rule."""
+    """The matrix that turns slopes at the knots into profiles on the grid, which are 0 at 0: the trapezoidal rule."""
     rows = _slope_rows(GRID)
     steps = 0.5 * (rows[1:] + rows[:-1]) * (GRID[1] - GRID[0])
     sums = np.concatenate([np.zeros((1, len(KNOTS))), np.cumsum(steps, axis=0)])
@@ -101,9 +102,10 @@ class Seen(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Of a parameter, in standard deviations of q from its mean, and nats from q.
+    """The moments of a parameter, in standard deviations of q from its mean, and its distance from q in nats.
 
-    The standard errors are without what `path` mends: to first order in the profile's error the means under q.
+    `path` corrects the means under q to first order in the error of the profile. The standard errors are those of
+    what is left.
     """
 
     mean: float
@@ -124,24 +126,24 @@ class Profiles(NamedTuple):
 
     @property
     def unseen(self) -> float:
-        """Nats of the distance from q that the formula of `path.distance` does not see, were q's x independent."""
+        """Nats of the distance from q that the formula of `path.distance` does not see, if all x were independent."""
         return float(sum(each.kl - each.by_path for each in self.moments))
 
-    def heights(self, start: int, x: Array) -> Array:
-        """The profiles of the parameters from ``start`` on at x (n, some), each 0 at 0."""
-        return self._interpolated(start, x, _HEIGHTS) + 0.5 * _beyond(x) ** 2
+    def heights(self, some: slice, x: Array) -> Array:
+        """The profiles of some parameters at their x (n, some), each 0 at 0."""
+        return self._interpolated(some, x, _HEIGHTS) + 0.5 * _beyond(x) ** 2
 
-    def steepness(self, start: int, x: Array) -> Array:
+    def steepness(self, some: slice, x: Array) -> Array:
         """The slopes of the same."""
-        return self._interpolated(start, x, _slope_rows(GRID)) + _beyond(x)
+        return self._interpolated(some, x, _slope_rows(GRID)) + _beyond(x)
 
-    def column(self, name: str, start: int, number: int) -> Array:
-        """A moment of so many parameters from ``start`` on."""
-        return np.array([getattr(each, name) for each in self.moments[start : start + number]])
+    def column(self, name: str, some: slice) -> Array:
+        """A moment of some parameters."""
+        return np.array([getattr(each, name) for each in self.moments[some]])
 
-    def _interpolated(self, start: int, x: Array, rows: Array) -> Array:
-        columns = (np.interp(x[:, k], GRID, rows @ self.slopes[start + k]) for k in range(x.shape[1]))
-        return np.column_stack(list(columns))
+    def _interpolated(self, some: slice, x: Array, rows: Array) -> Array:
+        pairs = zip(x.T, self.slopes[some], strict=True)
+        return np.column_stack([np.interp(column, GRID, rows @ slopes) for column, slopes in pairs])
 
 
 class Sums(NamedTuple):
@@ -159,9 +161,8 @@ class Sums(NamedTuple):
         rows = np.concatenate([_slope_rows(seen.at), _height_rows(seen.end) - _height_rows(seen.start)])
         slopes = seen.slopes - _beyond(seen.at)
         changes = seen.changes - 0.5 * (_beyond(seen.end) ** 2 - _beyond(seen.start) ** 2)
-        values = np.concatenate(
-            [sides * np.maximum(sides * slopes, -LIGHTEST), np.maximum(changes, -LIGHTEST)]
-        )
+        slopes, changes = sides * np.maximum(sides * slopes, -LIGHTEST), np.maximum(changes, -LIGHTEST)
+        values = np.concatenate([slopes, changes])
         lengths = np.concatenate([np.ones(len(seen.at)), np.abs(seen.end - seen.start)])
         scale = lengths * np.hypot(1.0, np.concatenate([seen.at, 0.5 * (seen.start + seen.end)]))
         rows, values = rows / scale[:, None], values / scale
@@ -205,7 +206,7 @@ def _smoothed(
 
 
 def _height_rows(x: Array) -> Array:
-    """What profiles at points x (n,) are of the slopes at the knots, (n, G)."""
+    """The matrix (n, G) that turns slopes at the knots into profiles at points x (n,)."""
     nearest = np.rint((np.clip(x, GRID[0], GRID[-1]) - GRID[0]) / (GRID[1] - GRID[0])).astype(np.intp)
     return np.asarray(_HEIGHTS[nearest] + (x - GRID[nearest])[:, None] * _slope_rows(x))
 
@@ -223,7 +224,7 @@ def _moments(slopes: Array, covariance: Array, log_q: Array) -> Moments:
 
 
 def _with_error(values: Array, p: Array, q: Array, covariance: Array) -> tuple[float, float]:
-    """The mean of values on the grid under p, and the error that `path` leaves, which mends their mean under q."""
+    """The mean under p of values on the grid, and the error that `path` leaves when it corrects their mean under q."""
     mean = float(p @ values)
     influence = (p * (values - mean) - q * (values - q @ values)) @ _HEIGHTS
     return mean, float(np.sqrt(influence @ covariance @ influence))

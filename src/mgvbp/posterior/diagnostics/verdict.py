@@ -148,11 +148,9 @@ class Judgement:
             return ""
         others = [MAYBE[verdict] for verdict in self.possible if verdict != self.verdict]
         number = self.needed
-        more = (
-            f"it is so close to a limit that even {MOST_DRAWS:,} might not tell"
-            if number is None
-            else f"diagnose({number}) should tell more"
-        )
+        more = f"diagnose({number}) should tell more"
+        if number is None:
+            more = f"it is so close to a limit that even {MOST_DRAWS:,} might not tell"
         return f" That is not settled with {self.num_draws:,} draws: {', or '.join(others)}; {more}."
 
     def _at(self, errors: float, khat_errors: float) -> Verdict:
@@ -201,12 +199,10 @@ def advise(
 
     ``below`` has how many nats lower the other optima are; ``cost`` is about how many evaluations a mixture takes.
     """
-    unfinished = (
-        f" The lower bound seems {gap:.2g} nats below what the family can reach: let the fit go on first "
-        "(max_iterations, tol, or method='auto')."
-        if gap is not None and gap > FAR
-        else ""
-    )
+    unfinished = ""
+    if gap is not None and gap > FAR:
+        far = f" The lower bound seems {gap:.2g} nats below what the family can reach"
+        unfinished = f"{far}: let the fit go on first (max_iterations, tol, or method='auto')."
     if judgement.verdict == "trust":
         return (
             "Use it as it is: all means are within 0.1 standard deviations of the posterior's, and all standard "
@@ -227,18 +223,14 @@ def advise(
         choices.insert(0, "family='mixture'" + (f" (about {cost:,} evaluations)" if cost else ""))
     if family not in ("full", "mixture"):
         choices.insert(0, "a richer family (family='full', or larger blocks)")
-    return (
-        f"The weights cannot correct it: try {', or '.join(choices)}." + fine + judgement.doubt + unfinished
-    )
+    return f"The weights cannot correct it: try {', or '.join(choices)}.{fine}{judgement.doubt}{unfinished}"
 
 
 def _elsewhere(below: tuple[float, ...]) -> str:
     """What to do if starts went to other optima, which are ``below`` nats lower."""
-    found = (
-        f"{len(below)} starts went to other optima, the best of them"
-        if len(below) > 1
-        else "A start went to another optimum,"
-    )
+    found = "A start went to another optimum,"
+    if len(below) > 1:
+        found = f"{len(below)} starts went to other optima, the best of them"
     return (
         f"{found} with a lower bound {min(below):.2g} nats lower. Draws from one mode, and their importance weights, "
         "cannot see another; the difference is about the log of how much more probable this one is. Unless that "

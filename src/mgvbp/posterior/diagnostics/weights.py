@@ -12,6 +12,7 @@ of shape ½, which multiplies the error by :math:`M/(M+10)`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -29,8 +30,11 @@ from mgvbp.problem.problem import checked_values
 LogDensity = Callable[[Array], Array]
 
 
+Evaluate = Callable[[Array], tuple[Array, Array | None]]
+
+
 @runtime_checkable
-class Differentiable(Protocol):
+class Target(Protocol):
     """A log density that may know its gradient, as that of a fit does (`mgvbp.run.density.Density`)."""
 
     @property
@@ -39,7 +43,7 @@ class Differentiable(Protocol):
 
     def evaluating(
         self, gradients: bool, n_jobs: int | None, timeout: float | None, failures: Failures, /
-    ) -> AbstractContextManager[Callable[[Array], tuple[Array, Array | None]]]:
+    ) -> AbstractContextManager[Evaluate]:
         """A function of θ (S, d) that gives log densities (S,) and, if wanted, gradients (S, d)."""
 
 
@@ -112,24 +116,43 @@ def evaluated(
     positive_integer(num_draws, "num_draws", least=FEWEST)
     if not callable(log_density):
         raise InvalidTypeError(f"log_density must be a function of an (S, d) array; got {log_density!r}")
-    theta, slopes = q.sample(num_draws, rng), None
-    if gradients and isinstance(log_density, Differentiable) and log_density.has_gradient:
-        with log_density.evaluating(True, None, None, Failures()) as evaluate:
-            log_p, slopes = evaluate(theta)
-        if slopes is not None and not np.isfinite(slopes).all():
-            slopes = None
-    else:
-        log_p = checked_values(log_density(theta.copy()), theta, "log_density")
+    theta = q.sample(num_draws, rng)
+    log_p, slopes = _at(log_density, theta, gradients)
+    if slopes is not None and not np.isfinite(slopes).all():
+        slopes = None
     if np.isnan(log_p).any() or np.isposinf(log_p).any() or np.isneginf(log_p).all():
         raise DivergenceError("the log density is nan or infinite at draws from the approximation", theta)
     return Evaluated(theta, q.log_density_at(theta), log_p, slopes)
 
 
+def evaluated_outside(
+    log_density: LogDensity, theta: Array, gradients: bool = False
+) -> tuple[Array, Array | None] | None:
+    """Log densities (S,) where draws of q seldom come, −inf where one is no number, and gradients (S, d).
+
+    It is None where the function fails out there.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+            values, slopes = _at(log_density, theta, gradients)
+    except Exception:  # a function of one's own may raise what it likes where no draw of q has been
+        return None
+    return np.where(np.isfinite(values), values, -np.inf), slopes
+
+
+def _at(log_density: LogDensity, theta: Array, gradients: bool) -> tuple[Array, Array | None]:
+    """Log densities (S,), and gradients (S, d) if they are wanted and there are some."""
+    if gradients and isinstance(log_density, Target) and log_density.has_gradient:
+        with log_density.evaluating(True, None, None, Failures()) as evaluate:
+            return evaluate(theta.copy())
+    return checked_values(log_density(theta.copy()), theta, "log_density"), None
+
+
 def apart(rng: int | np.random.Generator | None) -> np.random.Generator:
     """A generator for a seed whose draws are not those of ``numpy.random.default_rng(seed)``.
 
-    Who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of q: rows
-    of a design matrix, for instance, at which the log density is no typical one.
+    A user who simulates data by ``default_rng(0)`` would otherwise meet the same normal numbers again in the draws of
+    q. They may be rows of a design matrix, at which the log density is not typical.
     """
     if rng is None or isinstance(rng, np.random.Generator):
         return as_generator(rng)

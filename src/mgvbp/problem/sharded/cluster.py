@@ -13,9 +13,9 @@ from mgvbp.errors import DivergenceError, InvalidTypeError, MgvbpWarning, warn_u
 from mgvbp.problem.sharded.summing import Summing, Which, evaluate, is_delayed, is_future
 
 ATTEMPTS = 6
-"""How often an evaluation is tried that workers died under: one that needs too much memory kills them all."""
+"""How often an evaluation is tried if workers die during it: one that needs too much memory kills them all."""
 PAUSE = 0.1
-"""Seconds until the second of them, doubled with each: a client hears of a death a little after its scheduler."""
+"""Seconds before the second attempt, doubled at each further one: a client hears of a death after its scheduler."""
 GONE = ("cancelled", "lost")
 """States of a future whose value is nowhere."""
 LIGHT = 50_000
@@ -91,16 +91,15 @@ class OnWorkers(Summing):
         """Put shards on the workers; delayed objects are computed there."""
         delayed = [k for k in numbers if is_delayed(self._sources[k])]
         others = [k for k in numbers if k not in delayed]
-        self._shards.update(
-            zip(delayed, self._client.compute([self._sources[k] for k in delayed]), strict=True)
-        )
+        computed = self._client.compute([self._sources[k] for k in delayed])
+        self._shards.update(zip(delayed, computed, strict=True))
         self._shards.update(zip(others, self._scatter([self._sources[k] for k in others]), strict=True))
 
     def _sent_function(self) -> Any:
         return self._scatter([self.log_likelihood], broadcast=True)[0]
 
     def _scatter(self, things: list[Any], broadcast: bool = False) -> list[Any]:
-        """Futures of things of ours; without their hashes, which would take another look at all data."""
+        """Futures of things that are put on the workers. They are not hashed, which would read all data once more."""
         if not things:
             return []
         try:

@@ -8,7 +8,6 @@ arrive, so that a cluster gives the same digits as one process.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ import numpy as np
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.problem.minibatch import DERIVATIVES, Batch, Minibatches
+from mgvbp.problem.minibatch import Minibatches
 from mgvbp.problem.sharded.cluster import OnWorkers
 from mgvbp.problem.sharded.summing import InProcess, Summing
 
 
-class ShardedLikelihood:
-    """The log-likelihood of independent observations that lie in several places.
+class ShardedLikelihood(Minibatches):
+    """The log-likelihood of independent observations that lie in several places: `Minibatches` of shards.
 
     Parameters
     ----------
@@ -86,41 +85,19 @@ class ShardedLikelihood:
         size = self.num_shards if batch_shards is None else positive_integer(batch_shards, "batch_shards")
         if size > self.num_shards:
             raise InvalidInputError(f"batch_shards is {size}, but there are only {self.num_shards} shards")
-        self._everything = np.arange(self.num_shards)
-        self._sum: Summing = (
+        self._shards: Summing = (
             InProcess(log_likelihood, listed) if client is None else OnWorkers(log_likelihood, listed, client)
         )
-        self._batches = Minibatches(self._sum, self._everything, batch_size=size, rng=rng)
-
-    @property
-    def num_batches(self) -> int:
-        """Iterations in an epoch."""
-        return self._batches.num_batches
+        super().__init__(self._shards, np.arange(self.num_shards), batch_size=size, rng=rng)
 
     @property
     def workers_lost(self) -> int:
         """Workers that left the cluster so far."""
-        return self._sum.workers_lost
+        return self._shards.workers_lost
 
-    def at(self, iteration: int) -> Batch:
-        """The log-likelihood of iteration 1, 2, ...: that of some shards, as if of all."""
-        return self._batches.at(iteration)
-
-    def share(self, iteration: int) -> float:
-        """The share of all shards that an iteration has."""
-        return self._batches.share(iteration)
-
-    def __call__(self, theta: Array) -> Array:
-        """The log-likelihood of all data, (S, d) -> (S,)."""
-        return self._sum(theta, self._everything)
-
-    def __getattr__(self, name: str) -> Any:
-        """What the function brings along: derivatives, of all data, and the names of the parameters."""
-        if name not in (*DERIVATIVES, "parameters"):
-            raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        if name == "parameters":
-            return self._sum.log_likelihood.parameters
-        return partial(getattr(self._sum, name), which=self._everything)
+    def _sum(self, name: str, theta: Array) -> tuple[Array, ...]:
+        """The sums over all shards, which are evaluated at once."""
+        return self._shards.total(name, theta, self.data[0])
 
 
 def as_list(shards: Any) -> list[Any]:

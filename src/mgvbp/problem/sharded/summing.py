@@ -43,15 +43,16 @@ class Summing(ABC):
 
     def __call__(self, theta: Array, which: Which) -> Array:
         """The sum of the log-likelihoods of the shards with these numbers, (S,)."""
-        return self._total("__call__", theta, which)[0]
+        return self.total("__call__", theta, which)[0]
 
     def __getattr__(self, name: str) -> Any:
-        """The derivatives that the function has."""
-        if name not in DERIVATIVES or not hasattr(self.log_likelihood, name):
+        """The derivatives that the function has, and its ``parameters``."""
+        if name not in (*DERIVATIVES, "parameters") or not hasattr(self.log_likelihood, name):
             raise AttributeError(f"the log-likelihood of a shard has no {name!r}")
-        return partial(self._total, name)
+        return partial(self.total, name) if name in DERIVATIVES else getattr(self.log_likelihood, name)
 
-    def _total(self, name: str, theta: Array, which: Which) -> tuple[Array, ...]:
+    def total(self, name: str, theta: Array, which: Which) -> tuple[Array, ...]:
+        """The sums over the shards with these numbers of what the method ``name`` of the function gives."""
         if theta.ndim != 2:
             raise InvalidInputError("a ShardedLikelihood takes all draws at once: leave vectorized=True")
         first, *others = self.terms(name, theta, which)
