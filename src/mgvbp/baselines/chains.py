@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mgvbp.core import Array
-from mgvbp.posterior import data_tree
 from mgvbp.problem import NamedParameters
 from mgvbp.sampling import ess, rhat
 
@@ -92,5 +91,10 @@ class Chains:
         Group ``posterior`` has the named parameters on their constrained scale and ``unconstrained_posterior`` has
         θ; without names ``posterior`` has θ.
         """
-        names, chains = self.parameters, len(self.draws)
-        return data_tree(self.flat, parameters=names, labels=None, stats={}, pointwise=None, chains=chains)
+        from arviz_base import from_dict
+
+        if self.parameters is None:
+            return from_dict({"posterior": {"theta": self.draws}})
+        grid, values = self.draws.shape[:2], self.parameters.constrain(self.flat)
+        named = {name: v.reshape(grid + v.shape[1:]) for name, v in values.items()}
+        return from_dict({"posterior": named, "unconstrained_posterior": {"theta": self.draws}})

@@ -6,7 +6,6 @@ for one. Begin with `posterior`, the record of a fit, which is an `approximation
 good the approximation is, and `loading` reads what `Posterior.save` wrote.
 """
 
-from mgvbp.posterior.arviz import data_tree as data_tree
 from mgvbp.posterior.diagnostics import Diagnosis
 from mgvbp.posterior.loading import load
 from mgvbp.posterior.marginal import Marginal

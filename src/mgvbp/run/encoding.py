@@ -91,7 +91,7 @@ class Encoder:
         for kind, (_, parts) in PARTS.items():
             if isinstance(value, kind):
                 return {"made": kind.__name__, "of": [self(getattr(value, part)) for part in parts]}
-        if known := name_of(type(value)):
+        if known := name_of(type(value)):  # type: ignore[arg-type]  # a class can be hashed
             if isinstance(value, Enum):
                 return {"enum": known, "member": value.name}
             fields = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
