@@ -274,8 +274,9 @@ def _tolerance(table: Table, column: str) -> str:
     least, most = table.tolerance(column)
     if not finite(least):
         return ""
-    shown = f"±{least:.2g}" if f"{least:.2g}" == f"{most:.2g}" else f"±{least:.2g}–{most:.2g}"
-    return f"<br>{page.text(shown, 'note')}"
+    if f"{least:.2g}" == f"{most:.2g}":
+        return f"<br>{page.text(f'±{least:.2g}', 'note')}"
+    return f"<br>{page.text(f'±{least:.2g}–', 'note')}<wbr>{page.text(f'{most:.2g}', 'note')}"
 
 
 def _name(name: str, verdict: str) -> page.Html:
