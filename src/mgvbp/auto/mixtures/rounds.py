@@ -107,7 +107,8 @@ class Rounds:
         frame = together.moments
         theta, values = drawn(places, others)
         spent = state.spent
-        extra = max(state.starts.spent, EXTRA * (frame.dim + 2))
+        gaussian = sum(other.n_evaluations for other in state.starts.states)
+        extra = max(gaussian, EXTRA * (frame.dim + 2))
         return replace(
             state,
             frame=frame,

@@ -272,7 +272,8 @@ class MixtureSearch:
             return self._framed(state)
         count = len(starts.states)
         there = self.rules.near(scouts.found, (*state.key, count), share)
-        more = replace(starts, states=(*starts.states, there), current=count, chosen=False)
+        states = (*starts.states, there)
+        more = replace(starts, states=states, current=count, chosen=False, spent=state.spent)
         return replace(state, starts=more)
 
     def _framed(self, state: MixtureState) -> MixtureState:
