@@ -63,7 +63,8 @@ def test_one_call_finds_them_too():
 def scouted(log_density, q, level, seed=0):
     """The scouts once they are back, how many evaluations they took, and whether they found anything."""
     rng = np.random.default_rng(seed)
-    scouts = Scouts.start(q, level, mgvbp.Gaussian(np.zeros(q.dim), variance=1.0), rng, gradients=False)
+    first = mgvbp.Gaussian(np.zeros(q.dim), variance=1.0)
+    scouts = Scouts.start(q, ((q, level),), first, rng, gradients=False)
     count = 0
     while len(scouts.pending):
         count += len(scouts.pending)
@@ -112,3 +113,46 @@ def test_the_limit_holds_wherever_it_ends_the_search(limit):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = [mgvbp.fit(TWO, dim=5, family="mixture", max_evaluations=limit, rng=s) for s in range(2)]
     assert max(fit.n_evaluations for fit in fits) <= limit
+
+
+def test_functions_that_fail_far_out_are_no_matter():
+    """Neither where scouts look nor where a search begins that they have led to."""
+
+    def failing(theta):
+        if np.abs(theta).max() > 9.0:
+            raise ValueError("far out")
+        return -0.5 * np.square(theta).sum(axis=1)
+
+    fit = mgvbp.fit(failing, dim=2, family="auto", rng=0)  # a warning would be an error
+    assert fit.converged
+    assert fit.trace.dropped.sum() == 0
+
+    def cut(theta):
+        if theta[:, 1].max() > 5.5:
+            raise ValueError("beyond the second mode")
+        return TWO(theta)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mgvbp.errors.MgvbpWarning)
+        assert mgvbp.fit(cut, dim=5, family="mixture", rng=0).components >= 1
+
+
+def test_what_is_known_is_not_looked_for():
+    both = [
+        (mgvbp.Gaussian(m, variance=np.square(s)), np.log(w))
+        for w, m, s in zip(TWO.weights, TWO.means, TWO.sds, strict=True)
+    ]
+    first = mgvbp.Gaussian(np.zeros(5), variance=1.0)
+    scouts = Scouts.start(both[0][0], tuple(both), first, np.random.default_rng(0), gradients=False)
+    assert len(scouts.tell(TWO(scouts.theta)).pending) == 0
+
+
+def test_one_gaussian_needs_no_scouts():
+    one = mgvbp.fit(TWO, dim=5, family=mgvbp.Mixture(components=1), rng=0)
+    assert one.components == 1
+
+
+def test_a_mixture_ends_with_its_own_sentence():
+    fit = mgvbp.fit(TWO, dim=5, family="auto", rng=0)
+    assert fit.components > 1
+    assert "mixture" in fit.stop_reason

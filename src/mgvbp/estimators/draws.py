@@ -42,8 +42,8 @@ def sobol(rng: np.random.Generator, num_draws: int, dim: int) -> Array:
 def scrambled(rng: np.random.Generator, num_points: int, dim: int) -> NDArray[np.uint32]:
     """Points of a Sobol sequence in units of 2⁻³⁰, (num_points, dim), scrambled as Matoušek (1998) does.
 
-    They are those of ``scipy.stats.qmc.Sobol(dim, rng=rng).random(num_points)``, bit by bit, in a fifth of its time for
-    a hundred points: direction numbers are computed once, and only as many are scrambled as the points need.
+    They are those of ``scipy.stats.qmc.Sobol(dim, rng=rng).random(num_points)``, bit by bit, in a quarter of its
+    time for a hundred points: direction numbers are computed once, and only as many are scrambled as the points need.
     """
     (rng,) = rng.spawn(1)
     shift = rng.integers(2, size=(dim, BITS), dtype=np.uint32) @ POWERS

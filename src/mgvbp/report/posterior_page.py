@@ -114,7 +114,7 @@ def convergence_words(posterior: Posterior) -> list[Html]:
     if posterior.mixture is not None:
         said = (
             f"{'Yes' if posterior.converged else 'No'}: {posterior.stop_reason}. This is the distance to the posterior "
-            "itself, measured at draws that no fit has seen. Modes that neither a start nor a draw has met stay unseen."
+            "itself, measured at draws that no fit has seen. Modes that no start, draw or scout has met stay unseen."
         )
         return [paragraph(said, tone), *notes]
     gap, sd = posterior.gap, posterior.gap_se

@@ -242,7 +242,7 @@ class Sampler:
         positions = self._column(rows, lambda move: move.point.position)
         family, dim = self.q.family, self.q.dim
         theta = self.q.mean + family.from_frame(self.q.factor, positions.reshape(-1, dim))
-        return theta.reshape(positions.shape)[:, : self.draws]
+        return theta.reshape(self.chains, -1, dim)[:, : self.draws]
 
     def _column(self, rows: slice, entry: Callable[[Move], Any]) -> Array:
         """An entry of these rows of the record as that of chains: the rows of several walkers, one after the other."""

@@ -53,7 +53,7 @@ class Climbing(Rounds):
         if state.most is None:
             framed = replace(framed, most=state.spent + MOST_GRADIENTS * (d + 10))
         first = 2 * MEASURING + 2 * SHORTEST * (2 * FEWEST_COMPONENTS - 1) * _fewest_points(d)
-        if not alone and (count > self._most_components or framed.room < first):
+        if not alone and (count > self.most_components or framed.room < first):
             if d > MOST_PARAMETERS:
                 limit = Ending.of(Outcome.MAX_EVALUATIONS, limit=framed.most)
                 return replace(framed, question=None, ending=limit)
@@ -93,7 +93,7 @@ class Climbing(Rounds):
         step = mixture.components * len(here.z)
         if not here.over(RISE) and state.room >= step + MEASURING:
             return _asking(state, here.proposed())
-        few = min(FEWEST_COMPONENTS, self._most_components)
+        few = min(FEWEST_COMPONENTS, self.most_components)
         if mixture.components < few and state.room >= 2 * SHORTEST * step + MEASURING:
             return self._next(state)
         return self._measuring(replace(state, z=None), mixture, MEASURING)
@@ -109,7 +109,7 @@ class Climbing(Rounds):
         )
         count, start = _fewest_points(d), state.anchor
         if here is not None:
-            size = min(2 * here.mixture.components, self._most_components)
+            size = min(2 * here.mixture.components, self.most_components)
             count, start = len(here.z) * (2 if self._overfitted(state, 2.0) else 1), halved(here, size)
             if self._misled_by_points(state):
                 count, start = MORE_POINTS * len(here.z), here.mixture
@@ -128,7 +128,7 @@ class Climbing(Rounds):
         """
         assert state.question is not None
         count = state.question.mixture.components
-        if count < self._most_components and self._near(state):
+        if count < self.most_components and self._near(state):
             return 0.0
         fewer = [t.distance.lower_bound for t in state.tried[1:] if t.mixture.components < count]
         as_many = [t.distance.lower_bound for t in state.tried if t.mixture.components >= count]
@@ -173,7 +173,7 @@ class Climbing(Rounds):
         step = _fewest_points(best.mixture.dim)
         if state.here is not None:
             step = (MORE_POINTS if again else 2) * state.here.mixture.components * len(state.here.z)
-        full = state.here is not None and state.here.mixture.components >= self._most_components
+        full = state.here is not None and state.here.mixture.components >= self.most_components
         short = state.room < SHORTEST * step + 2 * MEASURING
         near = not first and self._near(state)
         fixed = self.aim.components is not None

@@ -177,7 +177,7 @@ class Rounds:
             if state.room >= 2 * BATCHES[0]:
                 return None
             return Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
-        first = len(tried) == 1 and self.aim.or_gaussian
+        first = len(tried) == 1 and self.aim.or_gaussian and best.mixture.components == 1
         if first and best.distance.kl <= self.aim.kl_tol and state.starts.ending is not None:
             return state.starts.ending
         finite = math.isfinite(best.distance.kl)
@@ -185,7 +185,7 @@ class Rounds:
         near = best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol and len(tried) >= FEWEST_ROUNDS
         last = tried[-1]
         full = (
-            last.mixture.components >= self._most_components
+            last.mixture.components >= self.most_components
             and last.mixture is best.mixture
             and _confirmed(last.distance)
         )
@@ -200,7 +200,8 @@ class Rounds:
         return None
 
     @property
-    def _most_components(self) -> int:
+    def most_components(self) -> int:
+        """Most Gaussians."""
         return self.aim.components or MOST_COMPONENTS
 
     def _next(self, state: MixtureState) -> MixtureState:
@@ -239,7 +240,7 @@ class Rounds:
         """The best mixture on the surrogate, of those with the numbers of Gaussians that are tried."""
         if not state.tried and self.aim.or_gaussian and last.components == 1:
             return last  # is the Gaussian near enough?
-        fixed, most = self.aim.components, self._most_components
+        fixed, most = self.aim.components, self.most_components
         mass, best, nearest = log_mass(surrogate, last, rng), last, math.inf
 
         def consider(start: GaussianMixture) -> None:

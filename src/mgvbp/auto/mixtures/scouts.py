@@ -11,7 +11,6 @@ for another Gaussian begins there. What that explains is no excess any more, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,9 +72,15 @@ class Scouts:
 
     @classmethod
     def start(
-        cls, q: Gaussian, level: float, first: Gaussian, rng: np.random.Generator, *, gradients: bool
+        cls,
+        q: Gaussian,
+        known: tuple[tuple[Gaussian, float], ...],
+        first: Gaussian,
+        rng: np.random.Generator,
+        *,
+        gradients: bool,
     ) -> Scouts:
-        """Scatter points around ``q`` and over the ``first`` Gaussian of the search."""
+        """Scatter points around ``q`` and over the ``first`` Gaussian of the search, where these are ``known``."""
         d = q.dim
         half = SCATTERED[gradients] * (d + 2) // 2
         directions = rng.standard_normal((half, d))
@@ -85,7 +90,7 @@ class Scouts:
         wide = first.family.from_frame(first.factor, DISPERSED * rng.standard_normal((half, d)))
         others = q.family.to_frame(q.factor, first.mean + wide - q.mean)
         points = np.concatenate([distances[:, None] * directions, others])
-        return cls(q, ((q, level),), VAIN[gradients], points, points, np.empty(0))
+        return cls(q, known, VAIN[gradients], points, points, np.empty(0))
 
     @property
     def theta(self) -> Array:
@@ -124,9 +129,9 @@ class Scouts:
         between = climb.best + ON_THE_WAY[:, None] * (nearest - climb.best)
         return replace(self, climb=climb, candidate=there, pending=between)
 
-    def resumed(self, known: Iterable[tuple[Gaussian, float]]) -> Scouts:
+    def resumed(self, known: tuple[tuple[Gaussian, float], ...]) -> Scouts:
         """Go on, now that these Gaussians are known with their lower bounds."""
-        return replace(self, known=tuple(known), found=None)._next()
+        return replace(self, known=known, found=None)._next()
 
     def _next(self) -> Scouts:
         """Begin an approach at the point with the largest excess, far from those where others began, if any."""

@@ -1,4 +1,4 @@
-"""The search for a mixture by ask and tell: a Gaussian first, then the `rounds`."""
+"""The search for a mixture by ask and tell: a Gaussian first, then `scouts`, then the `rounds`."""
 
 from __future__ import annotations
 
@@ -177,7 +177,8 @@ class MixtureSearch:
     @property
     def trying(self) -> bool:
         """Whether some of the next draws lie far out, where the function may fail."""
-        return self.state.question is not None or self.state.scouting or self._inner.trying
+        state = self.state  # searches where scouts have found something are far out, too
+        return state.question is not None or state.scouts is not None or self._inner.trying
 
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""
@@ -209,7 +210,7 @@ class MixtureSearch:
             lower_bound=best.lower_bound,
             gap=math.inf if best.distance is None else best.distance.kl,
             step_size=0.0,
-            dropped=len(theta) - int(np.count_nonzero(finite)),
+            dropped=0 if state.scouting else len(theta) - int(np.count_nonzero(finite)),
             reductions=0,
             noise=math.inf if best.distance is None else best.distance.kl_se,
             radius=math.inf,
@@ -248,14 +249,16 @@ class MixtureSearch:
 
     def _looking(self, state: MixtureState) -> MixtureState:
         """Send scouts, or send them on; if they have nothing to look for, begin the rounds."""
-        starts, best, scouts = state.starts, state.starts.best, state.scouts
+        best, scouts = state.starts.best, state.scouts
+        known = tuple((other.q, other.lower_bound) for other in state.starts.states)
+        if len(known) >= self._rounds.most_components or best.q.dim > MOST_PARAMETERS:
+            return self._framed(state)
         if scouts is not None:
-            scouts = scouts.resumed((other.q, other.lower_bound) for other in starts.states)
-        elif best.q.dim <= MOST_PARAMETERS:
+            scouts = scouts.resumed(known)
+        else:
             rng = np.random.default_rng((*state.key, best.iteration, 3, STREAM))
-            gradients = self.rules.needs_gradients
-            scouts = Scouts.start(best.q, best.lower_bound, best.first, rng, gradients=gradients)
-        if scouts is not None and 0 < len(scouts.pending) < SCOUTED * state.room:
+            scouts = Scouts.start(best.q, known, best.first, rng, gradients=self.rules.needs_gradients)
+        if 0 < len(scouts.pending) < SCOUTED * state.room:
             return replace(state, scouts=scouts)
         return self._framed(state)
 
