@@ -1,11 +1,11 @@
-r"""Scouts look for mass that the best Gaussian does not explain, in places where none of its draws can come.
+"""Scouts look for mass that the best Gaussian does not explain, in places where none of its draws can come.
 
 Draws of q show nothing of another mode, and so the distance that they give knows nothing of it either. Points far out
-do: there :math:`\log f - \log q`, less the bound, is the logarithm of what the posterior has for each part of q's mass.
-It is about 0 if f is Gaussian, and large on the side of another mode, long before the mode itself is near. So points
-are scattered around q and over the initial Gaussian, and from that with the largest excess an approach by values
-(`approach`, in the frame of q) climbs the density. If it arrives where there is still excess, across a valley, a search
-for another Gaussian begins there. What that explains is no excess any more, and the scouts go on.
+do. There the log density less log q and the lower bound of q, the *excess*, is about 0 if the posterior is Gaussian,
+and large on the side of another mode, long before the mode itself is near. So points are scattered around q and over
+the initial Gaussian, and from that with the largest excess an approach by values (`approach`, in the frame of q) climbs
+the density. If it arrives where there is still excess, across a valley, a search for another Gaussian begins there.
+What that explains is no excess any more, and the scouts go on.
 """
 
 from __future__ import annotations
