@@ -17,7 +17,7 @@ LONGEST = 2.0
 
 
 def place(q: Gaussian, x: Array) -> Array:
-    """θ at the coordinates ``x`` (d,) of q's frame."""
+    """θ at the coordinates ``x`` (d,) or (n, d) of q's frame."""
     return q.mean + q.family.from_frame(q.factor, x)
 
 

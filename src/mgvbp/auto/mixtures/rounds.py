@@ -16,6 +16,7 @@ import numpy as np
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import expected, log_mass, measured, measuring
 from mgvbp.auto.mixtures.exploration import informative, walked
+from mgvbp.auto.mixtures.scouts import NEGLIGIBLE
 from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
 from mgvbp.auto.mixtures.surrogate import Surrogate, fitted, reach
 from mgvbp.core.checks import positive_number
@@ -49,8 +50,6 @@ SURE = 0.25
 """The distance is sure if its error is at most this share of it, or half of what is near enough."""
 PATIENCE = 3
 """Rounds without a nearer mixture after which the search ends."""
-NEGLIGIBLE = 12.0
-"""Other optima whose bound is this many nats lower are left out."""
 APART = 1.0
 """Optima are different if a mean differs by this many standard deviations."""
 MISLED = 1.0

@@ -17,7 +17,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mgvbp.auto.approach import Approach
+from mgvbp.auto.laplace import place
 from mgvbp.auto.rivals import top
+from mgvbp.auto.trial import GOLDEN
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 
@@ -38,11 +40,9 @@ ON_THE_WAY, VALLEY = np.array([0.3, 0.5, 0.7]), 0.5
 """Where a valley is looked for between an approach that has arrived and what is known, and its least depth in nats: the
 tail of one mode has none."""
 NEGLIGIBLE = 12.0
-"""A mode whose mass is so many nats less than what is known is left alone."""
+"""A mode whose mass is so many nats less than what is known is left alone, here and in the `rounds`."""
 BUDGET = 10
 """Evaluations of an approach, times d + 2."""
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-"""Multiples of it, modulo 1, fill the unit interval evenly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Scouts:
     @property
     def theta(self) -> Array:
         """The points to evaluate next, (n, d)."""
-        return self._placed(self.pending)
+        return place(self.q, self.pending)
 
     def tell(self, log_density: Array) -> Scouts:
         """Take the log density (n,) at the pending points; −inf where it is not known."""
@@ -147,8 +147,5 @@ class Scouts:
 
     def _explained(self, points: Array) -> Array:
         """The log density (n,) that points (n, d) of the frame would have, were there nothing but what is known."""
-        theta = self._placed(points)
+        theta = place(self.q, points)
         return np.asarray(logsumexp([bound + q.log_density(theta) for q, bound in self.known], axis=0))
-
-    def _placed(self, points: Array) -> Array:
-        return np.asarray(self.q.mean + self.q.family.from_frame(self.q.factor, points))
