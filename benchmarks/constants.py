@@ -76,9 +76,9 @@ def by_gradients(name: str) -> Any:
     """Values and gradients of a target, compiled."""
     import jax
 
-    from mgvbp.interop.compiled import compiled
+    from mgvbp.interop.compiled import Compiled
 
-    return compiled(jax.value_and_grad(lambda row: TARGETS[name].density(row[None], jax_backend())[0]))
+    return Compiled(jax.value_and_grad(lambda row: TARGETS[name].density(row[None], jax_backend())[0]))
 
 
 def runs(

@@ -193,3 +193,18 @@ def test_every_script_whose_figures_are_quoted_is_in_the_ledger():
             assert datetime.strptime(measured, "%Y-%m-%d %H:%M")
             assert all((ROOT / "src/mgvbp" / package).is_dir() for package in packages)
             assert (ROOT / script).is_file()
+
+
+def test_scripts_import_names_that_exist():
+    """Benchmarks run too long for tests; a name that moved would be noticed by the first user only."""
+    scripts = [path for folder in ("benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")]
+    imported = {
+        (node.module, alias.name)
+        for script in scripts
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "mgvbp"
+        for alias in node.names
+    }
+    assert len(imported) > 60
+    for module, name in sorted(imported):
+        exec(f"from {module} import {name}", {})
