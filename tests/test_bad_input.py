@@ -855,13 +855,12 @@ def test_nan_everywhere_is_a_matter_of_the_data(options, value, noted):
 
 
 def test_where_the_draws_without_a_value_were():
-    """Far from the posterior, 40 standard deviations away; or in the middle of it."""
+    """Far from the posterior, 40 standard deviations away, which needs no warning; or in the middle of it."""
 
     def above(limit, centre):
         return lambda theta: np.where(theta[:, 0] > limit, -0.5 * ((theta - centre) ** 2).sum(axis=1), np.nan)
 
-    with pytest.warns(NonFiniteWarning, match="none of them in the second half of the run: they were met"):
-        fit(above(-5.0, 30.0), dim=3, initial_variance=100.0)
+    assert fit(above(-5.0, 30.0), dim=3, initial_variance=100.0).trace.dropped.sum() > 0
     with pytest.warns(
         ConvergenceWarning, match=r"of the Gaussian's mass lies where the log density is not finite"
     ):

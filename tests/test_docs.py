@@ -197,7 +197,9 @@ def test_every_script_whose_figures_are_quoted_is_in_the_ledger():
 
 def test_scripts_import_names_that_exist():
     """Benchmarks run too long for tests; a name that moved would be noticed by the first user only."""
-    scripts = [path for folder in ("benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")]
+    scripts = [
+        path for folder in ("benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")
+    ]
     imported = {
         (node.module, alias.name)
         for script in scripts

@@ -208,6 +208,6 @@ def test_a_region_that_is_not_finite_is_left():
         return np.where(np.abs(theta).max(axis=1) < 2.0, -50.0 * np.square(theta).sum(axis=1), np.nan)
 
     family = SparsePrecision.banded(5, 1)
-    with pytest.warns(mgvbp.NonFiniteWarning, match="none of them in the second half"):
-        posterior = mgvbp.fit(log_density, dim=5, grad=lambda theta: -100.0 * theta, family=family)
+    posterior = mgvbp.fit(log_density, dim=5, grad=lambda theta: -100.0 * theta, family=family)
+    assert posterior.trace.dropped[0] > 0
     np.testing.assert_allclose(posterior.std, 0.1, rtol=1e-6)

@@ -160,8 +160,21 @@ def test_what_the_program_rejects(adapted):
     np.testing.assert_array_equal(np.isfinite(values), [True, False, True])
     np.testing.assert_array_equal(np.isfinite(gradients).all(axis=1), [True, False, True])
     np.testing.assert_array_equal(adapted(theta), values)
+    np.testing.assert_array_equal(adapted(theta[1:2]), [-np.inf])  # the others may have a density
     with pytest.raises(RuntimeError, match="rejected"):
-        adapted(theta[1:2])
+        adapted(theta[[1, 1]])
+
+
+def test_a_program_that_rejects_the_initial_mean():
+    """As Stan's own predator and prey do, whose rates and populations are all 1 there."""
+
+    class Shy(Program):
+        def log_density_gradient(self, theta_unc, **options):
+            if not np.any(theta_unc):
+                raise RuntimeError("log_density_gradient() failed with exception: Location parameter is nan")
+            return super().log_density_gradient(theta_unc, **options)
+
+    assert mgvbp.fit(mgvbp.from_stan(Shy())).converged
 
 
 def test_other_objects():

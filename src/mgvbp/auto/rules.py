@@ -118,7 +118,7 @@ class Rules(ABC):
             lower_bound=decided.lower_bound,
             gap=decided.gap,
             step_size=decided.leap.beta if decided.leap else 0.0,
-            dropped=0 if state.phase is Phase.TRIAL else len(theta) - int(np.count_nonzero(finite)),
+            dropped=0 if state.phase.far_out else len(theta) - int(np.count_nonzero(finite)),
             reductions=0,
             noise=decided.gap_se,
             radius=decided.radius,

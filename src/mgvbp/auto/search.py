@@ -194,7 +194,7 @@ class Search:
     @property
     def trying(self) -> bool:
         """Whether the next draws try to refute a result: some of them lie far out, where the function may fail."""
-        return self.state.active.phase is Phase.TRIAL
+        return self.state.active.phase.far_out
 
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""

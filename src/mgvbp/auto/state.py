@@ -52,6 +52,11 @@ class Phase(StrEnum):
     CHORD = "chord"
     """They halve chords between draws, in search of jumps that gradients do not show."""
 
+    @property
+    def far_out(self) -> bool:
+        """Whether they lie where q has hardly any mass, so that the function may fail there and nothing is lost."""
+        return self in (Phase.TRIAL, Phase.LOOKOUT, Phase.WITNESS)
+
 
 @dataclass(frozen=True, eq=False)
 class SearchState:

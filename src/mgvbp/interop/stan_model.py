@@ -38,7 +38,7 @@ def from_stan(model: Any, /) -> ForeignModel:
         `ForeignParameters.constrain` also gives transformed parameters and generated quantities. If one of these is
         called ``log_lik``, it is the group ``log_likelihood`` of `Posterior.to_arviz`.
 
-        Where the program rejects, or raises an error, the density is zero; an error at all draws passes.
+        Where the program rejects, or raises an error, the density is zero; an error at all of several draws passes.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class StanDensity:
                     found.append((float(self._model.log_density(row, propto=False)), none))
             except RuntimeError:  # BridgeStan's for whatever the program raises, reject() among it
                 failed += 1
-                if failed == len(theta):
+                if failed == len(theta) > 1:  # one draw, such as the initial mean, says nothing of the others
                     raise
                 found.append((-np.inf, none))
         return found

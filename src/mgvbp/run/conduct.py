@@ -278,18 +278,20 @@ def _go_on(search: Search | MixtureSearch, execution: Execution) -> None:
 
 
 def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any) -> Posterior:
-    """The posterior of a run, with what was ``found`` about it; a warning if draws had no finite value."""
+    """The posterior of a run, with what was ``found`` about it.
+
+    There is a warning if draws failed, or had no finite value in the second half of the run: earlier ones were met on
+    the way, and hardly matter.
+    """
     trace = outcome.trace
     dropped = int(trace.dropped.sum())
-    if dropped and (failures.total or outcome.ending.outcome is not Outcome.OUTSIDE):  # which says it already
-        late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
-        when, so = "none", "they were met on the way, and hardly matter"
-        if late:
-            when, so = f"{late:,}", "the result is conditional on the region where the function is finite"
+    late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
+    if failures.total or (late and outcome.ending.outcome is not Outcome.OUTSIDE):  # which says it already
         twice = f"; of these, after two attempts each, {failures}" if failures.total else ""
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
-            f"(trace.dropped), {when} of them in the second half of the run: {so}{twice}{better_way(problem)}",
+            f"(trace.dropped), {late:,} of them in the second half of the run: the result is conditional on the region "
+            f"where the function is finite{twice}{better_way(problem)}",
             NonFiniteWarning,
         )
     best = outcome.best
