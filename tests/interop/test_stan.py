@@ -160,9 +160,11 @@ def test_what_the_program_rejects(adapted):
     np.testing.assert_array_equal(np.isfinite(values), [True, False, True])
     np.testing.assert_array_equal(np.isfinite(gradients).all(axis=1), [True, False, True])
     np.testing.assert_array_equal(adapted(theta), values)
-    np.testing.assert_array_equal(adapted(theta[1:2]), [-np.inf])  # the others may have a density
+    np.testing.assert_array_equal(adapted(theta[[1, 1]]), -np.inf)
+    unused = mgvbp.from_stan(Program())
+    np.testing.assert_array_equal(unused(theta[1:2]), -np.inf)  # other draws may have a density
     with pytest.raises(RuntimeError, match="rejected"):
-        adapted(theta[[1, 1]])
+        unused(theta[[1, 1]])
 
 
 def test_a_program_that_rejects_the_initial_mean():

@@ -38,7 +38,8 @@ def from_stan(model: Any, /) -> ForeignModel:
         `ForeignParameters.constrain` also gives transformed parameters and generated quantities. If one of these is
         called ``log_lik``, it is the group ``log_likelihood`` of `Posterior.to_arviz`.
 
-        Where the program rejects, or raises an error, the density is zero; an error at all of several draws passes.
+        Where the program rejects, or raises an error, the density is zero; an error at all of several draws passes if
+        no draw has had a value yet.
 
     Raises
     ------
@@ -109,6 +110,7 @@ class StanDensity:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._worked = False  # whether a draw has had a value: then errors are about draws, not about the program
 
     def __call__(self, theta: Array) -> Array:
         """The log density at each row of θ; −inf where the program rejects."""
@@ -128,9 +130,10 @@ class StanDensity:
                     found.append((float(value), np.array(gradient)))
                 else:
                     found.append((float(self._model.log_density(row, propto=False)), none))
+                self._worked = True
             except RuntimeError:  # BridgeStan's for whatever the program raises, reject() among it
                 failed += 1
-                if failed == len(theta) > 1:  # one draw, such as the initial mean, says nothing of the others
+                if failed == len(theta) > 1 and not self._worked:  # one draw may be the initial mean alone
                     raise
                 found.append((-np.inf, none))
         return found
