@@ -236,8 +236,9 @@ def modules_after(code):
     return set(run.stdout.split())
 
 
-def test_import_is_light():
-    loaded = modules_after("import mgvbp")
+@pytest.mark.parametrize("what", ["mgvbp", "mgvbp.interop"])  # the second is what `from_jax` and others load
+def test_import_is_light(what):
+    loaded = modules_after(f"import {what}")
     assert "mgvbp.run.fitting" in loaded
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
     assert not {"scipy.optimize", "scipy.signal", "scipy.sparse.linalg", "scipy.stats"} & loaded

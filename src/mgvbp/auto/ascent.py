@@ -1,8 +1,9 @@
 """Climb from far away: L-BFGS (Nocedal and Wright 2006, Alg. 7.4 and 7.5), one value and gradient at a time.
 
-The ascent ends when its next step promises few nats. It does not go to the mode, since the mode of a funnel or of a
-centred hierarchy is degenerate and no place for a Gaussian. The line search brackets and bisects for the weak Wolfe
-conditions (Lewis and Overton 2013, Alg. 2.6); kinks, overflow and −∞ do not upset it.
+The ascent ends when its last step gained, and its next step promises, few nats. A promise alone is not enough: after a
+step down a cliff, the curvature of the cliff makes all promises small. The ascent does not go to the mode, since the
+mode of a funnel or of a centred hierarchy is degenerate and no place for a Gaussian. The line search brackets and
+bisects for the weak Wolfe conditions (Lewis and Overton 2013, Alg. 2.6); kinks, overflow and −∞ do not upset it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """A climb until a step promises less than ``promise`` nats, or ``budget`` evaluations are spent.
+    """A climb until steps gain and promise less than ``promise`` nats, or ``budget`` evaluations are spent.
 
     Examples
     --------
@@ -92,6 +93,8 @@ class Ascent:
     """The last steps s (d,), each with the fall y (d,) of the gradient along it."""
     length: float = 1.0 / LONGEST
     """Length of the last step."""
+    gained: float = math.inf
+    """Nats that the last step gained."""
     arrived: bool = False
 
     @classmethod
@@ -128,14 +131,16 @@ class Ascent:
         length, pairs = float(np.linalg.norm(s)), self.pairs
         if s @ y > 1e-10 * length * np.linalg.norm(y):
             pairs = (*pairs, (s, y))[-MEMORY:]
-        arrived = best.value - self.here.value < 1e-12 * max(1.0, abs(self.here.value))
-        return replace(self, here=best, pairs=pairs, length=length, arrived=arrived)
+        gained = best.value - self.here.value
+        arrived = gained < 1e-12 * max(1.0, abs(self.here.value))
+        return replace(self, here=best, pairs=pairs, length=length, gained=gained, arrived=arrived)
 
     def _aimed(self) -> Ascent:
         """Choose the next line, or arrive if it promises too little."""
         direction = two_loops(self.here.gradient, self.pairs)
         slope, norm = float(self.here.gradient @ direction), float(np.linalg.norm(direction))
-        useful = 0.0 < slope < math.inf and (not self.pairs or 0.5 * slope >= self.promise)
+        worthwhile = not self.pairs or max(0.5 * slope, self.gained) >= self.promise
+        useful = 0.0 < slope < math.inf and worthwhile
         scale = min(1.0, LONGEST * self.length / norm) if useful else 0.0
         return replace(self, arrived=self.arrived or not useful, line=Line(scale * direction, scale * slope))
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
 
 from mgvbp.core.checks import one_of, positive_integer
 from mgvbp.core.linalg import Array
@@ -176,6 +175,8 @@ def correlated(model: Any, noise: Array) -> Array:
 
 def autoregressive(rho: Any, shape: tuple[int, ...], rng: np.random.Generator, *, apart: bool) -> Array:
     """Errors ``e_t = Σ ρ_i e_{t−i} + z_t`` of GLSAR, (S, n): a stretch of a long series, or rows far ``apart``."""
+    from scipy.signal import lfilter  # slow to import
+
     polynomial = np.append(1.0, -np.atleast_1d(rho))
     if apart:
         impulse = lfilter([1.0], polynomial, np.eye(1, BEFORE)[0])
