@@ -1,6 +1,6 @@
 """The picture of docs/networks.md: reliability on the breast cancer data, over the rows to test of five splits.
 
-Run:  python docs/networks_figure.py   (needs mgvbp[jax,plots,sklearn] and threadpoolctl; writes docs/reliability.png)
+Run:  python docs/networks_figure.py   (needs mgvbp[jax,plots,sklearn]; writes docs/reliability.png)
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.threads import one_thread
 from mgvbp.errors import DivergenceError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import Info
@@ -211,7 +212,9 @@ class Search:
 
         A search with gradients is also told those, (n, d).
         """
-        self.state, info = told(self.rules, self.state, self._pending(), values, gradients)
+        theta = self._pending()
+        with one_thread(theta.shape[1]):
+            self.state, info = told(self.rules, self.state, theta, values, gradients)
         return info
 
 

@@ -110,7 +110,9 @@ class StanDensity:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._worked = False  # whether a draw has had a value: then errors are about draws, not about the program
+        self._worked = (
+            False  # whether a draw has had a value: then errors are about draws, not about the program
+        )
 
     def __call__(self, theta: Array) -> Array:
         """The log density at each row of θ; −inf where the program rejects."""

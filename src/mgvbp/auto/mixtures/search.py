@@ -20,6 +20,7 @@ from mgvbp.core.checks import positive_integer
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.threads import one_thread
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM, Info
@@ -200,11 +201,12 @@ class MixtureSearch:
             log_density, *slopes = self.rules._evaluated(theta, values, gradients)
         finite = np.isfinite(log_density)
         log_density = np.where(finite, log_density, -np.inf)
-        if state.scouting:
-            self.state = self._scouted(state, log_density)
-        else:
-            answered = self._rounds.answered(state, log_density, slopes[0] if slopes else None)
-            self.state = self._rounds_of(answered).decided(answered)
+        with one_thread(theta.shape[1]):
+            if state.scouting:
+                self.state = self._scouted(state, log_density)
+            else:
+                answered = self._rounds.answered(state, log_density, slopes[0] if slopes else None)
+                self.state = self._rounds_of(answered).decided(answered)
         best = self.best
         return Info(
             lower_bound=best.lower_bound,
