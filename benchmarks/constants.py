@@ -76,7 +76,7 @@ def by_gradients(name: str) -> Any:
     """Values and gradients of a target, compiled."""
     import jax
 
-    from mgvbp.interop.compiled import Compiled
+    from mgvbp.interop.functions.compiled import Compiled
 
     return Compiled(jax.value_and_grad(lambda row: TARGETS[name].density(row[None], jax_backend())[0]))
 

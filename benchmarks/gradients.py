@@ -29,7 +29,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from threadpoolctl import threadpool_limits
 
 from mgvbp import Auto, Gaussian
-from mgvbp.interop.compiled import Compiled
+from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.problem.blocks import SIZES
 from peer import saa
 

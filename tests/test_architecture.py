@@ -32,6 +32,35 @@ LAYERS = [
 ]
 """From the lowest to the highest; a module may import from lower layers and from its own package only."""
 
+ROOMS = {
+    "mgvbp.auto": [
+        {"constants"},
+        {"arrival", "steps"},
+        {"trial"},
+        {"state"},
+        {"searches", "stream"},
+        {"search"},
+        {"method", "mixtures"},
+    ],
+    "mgvbp.run": [
+        {"progress"},
+        {"loop"},
+        {"evaluation"},
+        {"checkpoints"},
+        {"execution"},
+        {"conduct"},
+        {"fitting"},
+    ],
+    "mgvbp.interop": [
+        {"functions"},
+        {"model"},
+        {"estimated"},
+        {"arch", "pymc", "statsmodels"},
+        {"recognised"},
+    ],
+}
+"""The same inside of packages that have many modules: a room may import from those before it and from itself only."""
+
 LEVEL = {"errors": -1} | {name: level for level, layer in enumerate(LAYERS) for name in layer}
 """Errors may be raised anywhere."""
 USERS = {"paper", "cli", "__main__"}
@@ -169,6 +198,20 @@ def test_imports_go_down():
             there = part_of(target)
             assert there, f"{module} imports {name} from the top of the package"
             assert there == here or LEVEL[there] < LEVEL[here], f"{module} imports {target} from above"
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_from_those_before_them(package):
+    order = {f"{package}.{room}": level for level, rooms in enumerate(ROOMS[package]) for room in rooms}
+
+    def room_of(module):
+        return next((room for room in order if f"{module}.".startswith(f"{room}.")), None)
+
+    assert set(order) <= set(MODULES)
+    for module in filter(room_of, MODULES):
+        here = room_of(module)
+        for there in filter(None, (room_of(target) for target, _ in imports(module))):
+            assert there == here or order[there] < order[here], f"{module} imports from {there}"
 
 
 def test_guests_see_what_packages_show():

@@ -16,10 +16,10 @@ from scipy.optimize import minimize, rosen, rosen_der
 import mgvbp
 from common import case
 from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
-from mgvbp.auto.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
+from mgvbp.auto.arrival.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
-from mgvbp.interop.compiled import Compiled
+from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.archive import equal_view
 from mgvbp.surfaces.gradient_regression import Draws, linear

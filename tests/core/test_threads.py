@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import mgvbp
-from mgvbp.auto.rules import Rules
+from mgvbp.auto.searches.rules import Rules
 
 
 def threads():

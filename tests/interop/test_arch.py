@@ -13,8 +13,8 @@ from scipy.special import gammaln
 import mgvbp
 from common import case
 from mgvbp import InvalidInputError, InvalidTypeError, UnknownNameError
+from mgvbp.interop.arch.polytope import Polytope
 from mgvbp.interop.default_priors import UNIFORM
-from mgvbp.interop.polytope import Polytope
 
 
 def returns(days=2500):

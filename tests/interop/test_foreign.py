@@ -14,7 +14,7 @@ import mgvbp
 from common import installed
 from mgvbp import BlockDiagonal, Gaussian, InvalidInputError, InvalidTypeError
 from mgvbp.interop import ForeignModel, ForeignParameters
-from mgvbp.interop.compiled import filled
+from mgvbp.interop.functions.compiled import filled
 from mgvbp.posterior.marginal import DRAWS
 from mgvbp.problem.blocks import SIZES, blocks
 from mgvbp.transforms import Interval, Positive, Real

@@ -12,7 +12,7 @@ import mgvbp
 from common import case, group_names, installed
 from mgvbp import InvalidInputError, InvalidTypeError
 from mgvbp.errors import MgvbpWarning
-from mgvbp.interop import pymc_graphs
+from mgvbp.interop.pymc import graphs as pymc_graphs
 
 RNG = np.random.default_rng(8)
 GROUP = np.repeat(np.arange(4), 12)

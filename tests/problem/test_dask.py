@@ -27,7 +27,7 @@ from mgvbp.errors import MgvbpWarning
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Problem
 from mgvbp.problem.sharded import ShardedLikelihood
-from mgvbp.run.evaluation import evaluator
+from mgvbp.run.evaluation.evaluation import evaluator
 
 distributed = pytest.importorskip("distributed", reason="needs mgvbp[dask]")
 dask = pytest.importorskip("dask")

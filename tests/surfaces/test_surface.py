@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from mgvbp import Diagonal, Full, Gaussian
-from mgvbp.auto.leap import propose, step
-from mgvbp.auto.polish import polish
+from mgvbp.auto.steps.leap import propose, step
+from mgvbp.auto.steps.polish import polish
 from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces.archive import Archive, equal_view

@@ -1,13 +1,11 @@
 """`auto`: the Gaussian optimum without tuning, from few queries, with a certificate.
 
 This package may import `surfaces` and `methods`. It never calls the user's function: draws go out by ``ask``, values
-come in by ``tell``. Begin with `state`, which holds how far a search has come, and with `rules`, the decisions that
-all searches share; `court` tries a result before it is certified. `by_values` and `by_gradients` differ in what they
-fit a surface to and in how they come from far away (`far_away` with `approach` and `evolution`, or `ascent`). `many`
-is the search by gradients for more than a hundred parameters; `structured` and `low_rank`, on the base `pairs`, are
-those for sparse and low-rank precisions. `climb` finds a start where the density has no useful mode. `search` runs
-one start or several; `method` has the options. `mixtures` goes on from the best Gaussian to mixtures; `stream` is the
-search for networks and minibatches.
+come in by ``tell``. Begin with `state`, which holds how far a search has come, and `searches`, the rules that make the
+next state of it. The rules combine what knows nothing of a state: `arrival` comes from far away, `steps` moves a
+Gaussian on a surface, `trial` attempts to refute a result. `search` runs one start or several; `method` has the
+options, and `constants` the numbers that decide. `mixtures` goes on from the best Gaussian to mixtures; `stream` is
+the search for networks and minibatches.
 """
 
 from mgvbp.auto.constants import MOST_PARAMETERS as MOST_BY_GRADIENTS

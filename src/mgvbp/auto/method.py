@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mgvbp.auto import constants
-from mgvbp.auto.by_gradients import ByGradients
-from mgvbp.auto.by_values import ByValues
-from mgvbp.auto.low_rank import ByLowRank
-from mgvbp.auto.many import ManyParameters
-from mgvbp.auto.pairs import ByPairs
 from mgvbp.auto.search import Search, Starts
-from mgvbp.auto.structured import ByStructure
+from mgvbp.auto.searches.by_gradients import ByGradients
+from mgvbp.auto.searches.by_values import ByValues
+from mgvbp.auto.searches.low_rank import ByLowRank
+from mgvbp.auto.searches.many import ManyParameters
+from mgvbp.auto.searches.pairs import ByPairs
+from mgvbp.auto.searches.structured import ByStructure
 from mgvbp.core.checks import as_floats, as_key, positive_integer, positive_number, true_or_false
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mgvbp.auto import constants
-from mgvbp.auto.approach import Approach
-from mgvbp.auto.ascent import Ascent
-from mgvbp.auto.chords import Chords
-from mgvbp.auto.climb import Climb
-from mgvbp.auto.evolution import Evolution
-from mgvbp.auto.leap import Leap
-from mgvbp.auto.trial import Trial
+from mgvbp.auto.arrival.approach import Approach
+from mgvbp.auto.arrival.ascent import Ascent
+from mgvbp.auto.arrival.climb import Climb
+from mgvbp.auto.arrival.evolution import Evolution
+from mgvbp.auto.steps.leap import Leap
+from mgvbp.auto.trial.chords import Chords
+from mgvbp.auto.trial.trial import Trial
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
 from mgvbp.families.gaussian import Gaussian

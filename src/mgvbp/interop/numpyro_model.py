@@ -9,8 +9,8 @@ import numpy as np
 
 from mgvbp.core.optional import require
 from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
-from mgvbp.interop.compiled import Compiled
-from mgvbp.interop.jax_function import JaxLikelihood
+from mgvbp.interop.functions.compiled import Compiled
+from mgvbp.interop.functions.jax_function import JaxLikelihood
 from mgvbp.interop.model import ForeignModel, ForeignParameters, Observations
 from mgvbp.problem.parameters import slices_of
 

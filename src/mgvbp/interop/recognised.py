@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mgvbp.interop.arch_model import from_arch
-from mgvbp.interop.pymc_model import from_pymc
+from mgvbp.interop.arch.model import from_arch
+from mgvbp.interop.pymc.model import from_pymc
 from mgvbp.interop.stan_model import from_stan
-from mgvbp.interop.statsmodels_model import from_statsmodels
+from mgvbp.interop.statsmodels.model import from_statsmodels
 
 ADAPTERS: dict[str, Callable[[Any], Any]] = {
     "pymc": from_pymc,

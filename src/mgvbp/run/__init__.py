@@ -2,11 +2,11 @@
 
 This package may import every package below it; the packages above see `fit`, `resume` and `compare_families` only.
 Begin with `fitting` and `loop`; `posing` makes the problem, and `resuming` goes on from a file. A draw goes from `loop`
-through `checkpoint`, if the run is recorded, and `evaluation`, which may hand it to a worker, to `Problem.evaluate_at`,
-which calls the user's function.
+through `checkpoints`, if the run is recorded, and `evaluation`, which may hand it to a worker, to
+`Problem.evaluate_at`, which calls the user's function.
 """
 
-from mgvbp.run.checkpoint import read_checkpoint
+from mgvbp.run.checkpoints.checkpoint import read_checkpoint
 from mgvbp.run.comparison import FamilyComparison, compare_families
 from mgvbp.run.fitting import fit
 from mgvbp.run.progress import progress_bar

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mgvbp.auto import MOST_BY_GRADIENTS, MixtureSearch, Search
-from mgvbp.auto.by_values import ByValues
+from mgvbp.auto.searches.by_values import ByValues
 from mgvbp.core.outcome import Outcome
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian

@@ -11,7 +11,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem, grad_log_prior, log_prior
-from mgvbp.run.evaluation import Here, evaluator
+from mgvbp.run.evaluation.evaluation import Here, evaluator
 from mgvbp.run.loop import lenient
 
 ALL_DATA = cast(Any, None)

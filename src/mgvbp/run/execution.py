@@ -12,8 +12,8 @@ from mgvbp.core.outcome import Outcome
 from mgvbp.errors import InvalidTypeError
 from mgvbp.posterior.failures import Failures
 from mgvbp.problem.problem import Needs, Problem
-from mgvbp.run.checkpoint import Recorder
-from mgvbp.run.evaluation import Here, evaluator
+from mgvbp.run.checkpoints.checkpoint import Recorder
+from mgvbp.run.evaluation.evaluation import Here, evaluator
 from mgvbp.run.loop import AskTell, Callback, Judge, Limits, Run, run
 from mgvbp.run.progress import progress_bar
 

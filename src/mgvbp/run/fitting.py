@@ -32,7 +32,7 @@ from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
 from mgvbp.problem.problem import LogLikelihood, Prior, agreed_parameters
-from mgvbp.run.checkpoint import Recorder
+from mgvbp.run.checkpoints.checkpoint import Recorder
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback

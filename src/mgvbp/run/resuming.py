@@ -19,7 +19,7 @@ from mgvbp.methods.optimizer import initial_frame
 from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, log_prior
-from mgvbp.run.checkpoint import Recorder, read_checkpoint
+from mgvbp.run.checkpoints.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback

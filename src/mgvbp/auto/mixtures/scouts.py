@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from mgvbp.auto.approach import Approach
-from mgvbp.auto.laplace import place
-from mgvbp.auto.rivals import top
-from mgvbp.auto.trial import GOLDEN
+from mgvbp.auto.arrival.approach import Approach
+from mgvbp.auto.arrival.laplace import place
+from mgvbp.auto.trial.rivals import top
+from mgvbp.auto.trial.trial import GOLDEN
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 

@@ -13,8 +13,8 @@ from mgvbp.auto.mixtures.climbing import Climbing
 from mgvbp.auto.mixtures.rounds import MOST_PARAMETERS, Aim, Rounds
 from mgvbp.auto.mixtures.scouts import Scouts
 from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame
-from mgvbp.auto.rules import Rules
 from mgvbp.auto.search import Search
+from mgvbp.auto.searches.rules import Rules
 from mgvbp.auto.state import SearchState
 from mgvbp.core.checks import positive_integer
 from mgvbp.core.distance import Distance

@@ -1,0 +1,1 @@
+"""PyMC models: begin with `model`; `graphs` turns PyMC's graphs into functions of draws."""

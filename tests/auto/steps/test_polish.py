@@ -1,0 +1,78 @@
+"""The Gaussians from which leaps might lead away from a saddle of the bound, in the frame of the one that is tried."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from common import random_spd
+from mgvbp import Gaussian
+from mgvbp.auto import constants
+from mgvbp.auto.steps.polish import higher
+
+D = 3
+Q = Gaussian([1.0, -2.0, 0.5], variance=random_spd(np.random.default_rng(0), D))
+BEST = np.array([0.5, -1.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def tried():
+    """Means (d,) and covariances (d, d), in the frame of `Q`, of all that is looked at where nothing can be seen."""
+    asked = []
+
+    def never(q):
+        raise AssertionError("nothing seemed to be higher")
+
+    surface = SimpleNamespace(q=Q, num_draws=1, lower_bound=0.0)
+    assert higher(surface, never, asked.append, 0.01, np.random.default_rng(1), BEST) is None
+    assert asked.pop(0) is Q
+    L = Q.family.dense_factor(Q.factor)
+    return [(L.T @ (q.mean - Q.mean), L.T @ q.covariance @ L) for q in asked]
+
+
+def test_at_the_highest_draw_and_narrower(tried):
+    for (mean, covariance), narrow in zip(tried, (constants.NARROWED, constants.NARROWED**2), strict=False):
+        np.testing.assert_allclose(mean, Q.family.to_frame(Q.factor, BEST - Q.mean), atol=1e-12)
+        np.testing.assert_allclose(covariance, narrow**2 * np.eye(D), atol=1e-12)
+
+
+def test_in_two_opposite_directions(tried):
+    (mean, covariance), (opposite, inverse) = tried[2:4]
+    assert np.linalg.norm(mean) == pytest.approx(constants.SHIFT)
+    np.testing.assert_allclose(opposite, -mean, atol=1e-12)
+    np.testing.assert_allclose(covariance @ inverse, np.eye(D), atol=1e-12)
+    assert np.abs(np.log(np.linalg.eigvalsh(covariance))).max() == pytest.approx(constants.CHANGE)
+
+
+def test_on_either_half_of_each_axis(tried):
+    halves = tried[4:-1]
+    assert len(halves) == 2 * D
+    ends = {tuple(np.round(mean, 9) + 0.0) for mean, _ in halves}
+    assert ends == {tuple(sign * axis + 0.0) for axis in np.eye(D) for sign in (1.0, -1.0)}
+    for mean, covariance in halves:
+        expected = np.eye(D) - (1.0 - constants.HALF**2) * np.outer(mean, mean)
+        np.testing.assert_allclose(covariance, expected, atol=1e-9)
+
+
+def test_around_it_and_wider(tried):
+    mean, covariance = tried[-1]
+    np.testing.assert_allclose(mean, 0.0, atol=1e-12)
+    np.testing.assert_allclose(covariance, constants.WIDE**2 * np.eye(D), atol=1e-12)
+
+
+def test_what_seems_higher_must_be_higher_by_a_second_look():
+    surface = SimpleNamespace(q=Q, num_draws=100, lower_bound=0.0, size=100.0)
+
+    def seen(bound):
+        return lambda q: SimpleNamespace(
+            q=q, lower_bound=0.0 if q is Q else bound, lower_bound_se=0.1, size=100.0, clipped=False
+        )
+
+    rng = np.random.default_rng
+    found = higher(surface, seen(0.5), seen(0.4), 0.01, rng(1), BEST)
+    assert found is not None
+    assert found.lower_bound == 0.5
+    with pytest.raises(
+        AttributeError
+    ):  # refuted by the second look, it goes on with the glance, which is a stub
+        higher(surface, seen(0.05), seen(0.4), 0.01, rng(1), BEST)
