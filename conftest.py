@@ -9,6 +9,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import hypothesis
 import numpy as np
+import pytest
 
 pytest_plugins = ["foreign"]  # tests/foreign.py: fixtures of packages whose models are fitted
 
@@ -25,6 +26,19 @@ def pytest_addoption(parser):
         help="fits, diagnoses and samples of this process draw other numbers for the same seeds: a test that fails "
         "then was lucky, unless it compares with another process or with a seed of its own",
     )
+
+
+STATES = {}
+"""By module, the state of its generator ``RNG`` once it was imported."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Begin each test with the same numbers, whichever tests of its module this process has run before."""
+    generator = getattr(getattr(item, "module", None), "RNG", None)
+    if generator is not None:
+        state = STATES.setdefault(item.module.__name__, generator.bit_generator.state)
+        generator.bit_generator.state = state
 
 
 def pytest_configure(config):

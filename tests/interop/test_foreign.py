@@ -139,12 +139,13 @@ def test_fit_has_the_names(adapted, tmp_path):
     log_density, parameters = ours()
     reference = mgvbp.fit(log_density, dim=4)
     by_values = mgvbp.fit(lambda theta: adapted(theta), dim=4)
-    np.testing.assert_allclose(by_values.mean, reference.mean, atol=1e-6)
-    np.testing.assert_allclose(by_values.covariance, reference.covariance, atol=1e-6)
-    # with gradients other draws are made: 0.01 nats are 0.14 standard deviations
-    assert posterior.estimator == "gradient"
-    assert np.abs((posterior.mean - reference.mean) / reference.std).max() < 0.14
-    np.testing.assert_allclose(posterior.std, reference.std, rtol=0.1)
+    values, expected = adapted(THETA), log_density(THETA)
+    np.testing.assert_allclose(values - values[0], expected - expected[0])
+    # with gradients, or values that differ in their last bits, other draws are made: 0.01 nats are 0.14 sd
+    assert (posterior.estimator, by_values.estimator) == ("gradient", "regression")
+    for other in (posterior, by_values):
+        assert np.abs((other.mean - reference.mean) / reference.std).max() < 0.14
+        np.testing.assert_allclose(other.std, reference.std, rtol=0.1)
     assert "shift" in posterior.summary()
     draws = posterior.draws(50, rng=1)
     expected = parameters.constrain(posterior.sample(50, rng=1))

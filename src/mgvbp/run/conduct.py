@@ -286,7 +286,8 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     trace = outcome.trace
     dropped = int(trace.dropped.sum())
     late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
-    if failures.total or (late and outcome.ending.outcome is not Outcome.OUTSIDE):  # which says it already
+    # an ending outside of the region says it already
+    if dropped and (failures.total or (late and outcome.ending.outcome is not Outcome.OUTSIDE)):
         twice = f"; of these, after two attempts each, {failures}" if failures.total else ""
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
