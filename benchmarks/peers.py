@@ -23,7 +23,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from mgvbp.errors import MissingDependencyError
-from peer import blackjax_vi, numpyro_svi, nuts, ours, pymc_advi, saa, vbmc
+from peer import blackjax_vi, numpyro_svi, nuts, ours, pymc_advi, saa, score_matching, vbmc
 from peer.figure import draw
 from peer.judge import judged
 from peer.problems import NAMES, Problem, load
@@ -39,10 +39,24 @@ PEERS: dict[str, Callable[[Problem], Prepared]] = {
     "BlackJAX full-rank VI": blackjax_vi.full_rank,
     "PyMC FullRankADVI": pymc_advi.full_rank,
     "SAA-Q": saa.run_saa,
+    "GSM-VI": score_matching.gsm,
+    "BaM": score_matching.bam,
     TRUTH: nuts.run_nuts,
     "PyVBMC": vbmc.run_vbmc,
 }
-PACKAGES = ("mgvbp", "numpy", "scipy", "jax", "numpyro", "blackjax", "optax", "pymc", "pytensor", "pyvbmc")
+PACKAGES = (
+    "mgvbp",
+    "numpy",
+    "scipy",
+    "jax",
+    "numpyro",
+    "blackjax",
+    "optax",
+    "pymc",
+    "pytensor",
+    "pyvbmc",
+    "gsmvi",
+)
 QUICK = ("labour", "banana_2")
 PATIENCE = 10.0
 """PyVBMC spends its time on its own Gaussian process, not on evaluations: it gets so many times the seconds."""
