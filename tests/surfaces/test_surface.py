@@ -75,6 +75,7 @@ def test_surface_of_a_gaussian(seed, d, family):
     q, target = some_gaussian(rng, d, family), some_gaussian(rng, d)
     theta = q.sample(4 * Full(d).num_monomials, rng)
     surface = fit_surface(equal_view(q, theta), Full(d), log_density(target)(theta), 0.01)
+    assume(surface is not None)  # a mean of h that is far from all its values is not believed
     L, P, shift = q.family.dense_factor(q.factor), target.precision, target.mean - q.mean
     inverse = np.linalg.inv(L)
     log_det = np.linalg.slogdet(P)[1] - np.linalg.slogdet(q.precision)[1]
