@@ -1,6 +1,7 @@
 """Models of statsmodels: densities, fits and predictions against statsmodels' own, on its own data sets."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -318,6 +319,19 @@ def test_a_variance_that_is_estimated_as_zero_is_no_obstacle():
     assert posterior.converged
     low, high = posterior["sigma2.trend"].quantile([0.05, 0.95])
     assert 0.0 < low < high < posterior["sigma2.level"].mean
+
+
+def test_where_the_default_optimiser_leaves_the_values_another_finds_a_start():
+    """Counts without the dispersion that the model allows for: BFGS goes to where the likelihood is nan."""
+    rng = np.random.default_rng(0)
+    x = sm.add_constant(rng.normal(size=300))
+    y = rng.poisson(np.exp(x @ [0.2, 0.4])) * (rng.random(300) > 0.3)
+    model, simpler = sm.ZeroInflatedNegativeBinomialP(y, x), sm.ZeroInflatedPoisson(y, x)
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        assert not np.isfinite(model.fit(disp=0).llf)
+    posterior, poisson = (mgvbp.fit(mgvbp.from_statsmodels(each)) for each in (model, simpler))
+    assert posterior.converged
+    assert abs(posterior["x1"].mean - poisson["x1"].mean) < poisson["x1"].std
 
 
 def test_columns_of_any_scale_need_no_standardisation():

@@ -213,12 +213,21 @@ def maximised(model: Any) -> Any:
     if type(model).__name__ == "OrderedModel":  # whose simplex method stops far from the maximum
         options["method"] = "bfgs"
     try:
-        return quietly(lambda: model.fit(**options))
+        result = quietly(lambda: model.fit(**options))
+        if not well_defined(result) and "method" in known:  # the simplex method cannot leave where there are values
+            result = quietly(lambda: model.fit(**options | {"method": "nm"}))
+        return result
     except Exception as error:
         raise InvalidInputError(
             f"{type(model).__name__}.fit() failed, and the search begins with its estimate ({error}): are columns "
             "collinear? If another of its methods succeeds, give the results: from_statsmodels(model.fit(method=...))"
         ) from error
+
+
+def well_defined(result: Any) -> bool:
+    """Whether the estimate, and its log-likelihood where the results have it, are finite numbers."""
+    values = np.append(np.ravel(getattr(result, "params", result)), quietly(lambda: getattr(result, "llf", 0.0)))
+    return bool(np.isfinite(np.asarray(values, np.float64)).all())
 
 
 def params_of(result: Any) -> Array:
