@@ -167,6 +167,7 @@ BAD_METHODS = [
 
 BAD_PROBLEMS = [
     ("not callable", lambda: fit(3.0, dim=2), InvalidTypeError, "log_likelihood must be a function.*float"),
+    ("a class", lambda: fit(dict, dim=2), InvalidTypeError, "must be a function.*got the class dict itself"),
     ("prior number", partial(fit2, 3.0), InvalidTypeError, "prior must be a mgvbp.Gaussian.*got float"),
     ("prior function", partial(fit2, log_density), InvalidTypeError, "prior must be.*got function"),
     ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
@@ -237,7 +238,7 @@ BAD_RETURNS = [
         EvaluationError,
         "complex128 values; expec",
     ),
-    ("nothing", returning(lambda theta: None), EvaluationError, "returned None; expected real numbers: is its"),
+    ("nothing", returning(lambda theta: None), EvaluationError, "None; expected real numbers: is its return"),
     (
         "nothing row by row",
         returning(lambda theta: None, vectorized=False),

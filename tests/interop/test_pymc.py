@@ -385,7 +385,8 @@ def test_tables_have_the_names_of_coordinates_and_take_them(pm):
     assert posterior["alpha[Becker,0.5]"].mean == posterior["alpha[1,0]"].mean
     assert "alpha[Clay,0.5]" not in posterior
     draws = {"alpha[Becker,0.5]": np.zeros(9), "alpha[0,1]": np.ones(9)}
-    for own in (["alpha[Becker,0.5]", "alpha[Aitkin,1.5]"], ["alpha[1,0]", "alpha[0,1]"]):  # pictures take both
+    # pictures take both
+    for own in (["alpha[Becker,0.5]", "alpha[Aitkin,1.5]"], ["alpha[1,0]", "alpha[0,1]"]):
         entries = chosen(posterior, own, 2)
         assert [entry.label for entry in entries] == ["alpha[Becker,0.5]", "alpha[Aitkin,1.5]"]
         np.testing.assert_array_equal(np.mean(columns(draws, posterior, entries), axis=1), [0.0, 1.0])

@@ -504,7 +504,7 @@ def test_bad_networks(jax):
         flat(np.zeros((1, 4)), X, Y)
     with pytest.raises(InvalidInputError, match=r"rows of shape \(10, 40\): expected \(40, 10\)"):
         networks.tabl()(np.zeros((1, 234)), np.zeros((2, 10, 40)), [0, 1])
-    with pytest.raises(InvalidInputError, match="softmax needs an output for each class.*networks.normal"):
+    with pytest.raises(InvalidInputError, match=r"softmax needs an output for each class.*networks\.normal"):
         networks.dense([4, 1])(np.zeros((1, 5)), X, Y)
     with pytest.raises(InvalidInputError, match="network of one output; got 3"):
         networks.dense([4, 3], likelihood=networks.normal())(np.zeros((1, 16)), X, X[:, 0])

@@ -280,7 +280,7 @@ def test_khat_is_that_of_arviz_before_1(line):
 
 
 def test_names_with_a_slash_are_no_paths():
-    """Trees keep ``/`` for groups; thresholds of statsmodels, columns of data and scopes of NumPyro have it in names."""
+    """Trees keep ``/`` for groups; thresholds of statsmodels, columns of data and scopes of NumPyro have it too."""
     posterior = fit(lambda theta: -0.5 * (theta**2).sum(axis=1), labels=["km/h", "0/1"])
     draws = posterior.to_arviz(num_draws=10)["posterior"]
     np.testing.assert_array_equal(draws["0|1"][0], posterior.draws(10, rng=0)["0/1"])

@@ -136,7 +136,8 @@ def columns(draws: Draws, posterior: Posterior, entries: list[Entry]) -> list[Ar
     elif hasattr(draws, "posterior"):
         draws = draws.posterior
     if hasattr(draws, "data_vars"):
-        own = {entry.name.replace("/", "|"): entry.name for entry in entries}  # as `Posterior.to_arviz` has them
+        # `Posterior.to_arviz` has no slashes in names
+        own = {entry.name.replace("/", "|"): entry.name for entry in entries}
         draws = {own.get(str(name), str(name)): variable.values for name, variable in draws.data_vars.items()}
     if isinstance(draws, Mapping):
         return [_column(draws, entry) for entry in entries]

@@ -49,9 +49,7 @@ class Sample:
         model._volatility_updater.initialize_update(volatility, self.backcast, len(variance))
         power = 0.5 * model._form_power
         series = (model._fit_y, model._fit_regressors)
-        return np.asarray(
-            model._recursion.recursion(*series, mean, volatility, variance, self.bounds, power)
-        )
+        return np.asarray(model._recursion.recursion(*series, mean, volatility, variance, self.bounds, power))
 
     def pointwise(self, row: Array) -> Array:
         """The log-likelihood of each observation (n,), by the model itself: some means depend on the variances."""

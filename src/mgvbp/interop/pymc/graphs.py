@@ -222,8 +222,9 @@ def without_checks(graph: Any) -> Any:
     made of all draws together, and one bad draw would spoil the others.
     """
     rewriting = require("pytensor.graph.rewriting.utils", "pymc")
+    include = ("canonicalize", "local_check_parameter_to_ninf_switch")
     with quietly():
-        return rewriting.rewrite_graph(graph, include=("canonicalize", "local_check_parameter_to_ninf_switch"))
+        return rewriting.rewrite_graph(graph, include=include)
 
 
 def depends(graph: Any, inputs: Sequence[Any]) -> bool:

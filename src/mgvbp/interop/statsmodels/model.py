@@ -214,7 +214,8 @@ def maximised(model: Any) -> Any:
         options["method"] = "bfgs"
     try:
         result = quietly(lambda: model.fit(**options))
-        if not well_defined(result) and "method" in known:  # the simplex method cannot leave where there are values
+        if not well_defined(result) and "method" in known:
+            # the simplex method does not leave where there are values
             result = quietly(lambda: model.fit(**options | {"method": "nm"}))
         return result
     except Exception as error:
@@ -226,8 +227,8 @@ def maximised(model: Any) -> Any:
 
 def well_defined(result: Any) -> bool:
     """Whether the estimate, and its log-likelihood where the results have it, are finite numbers."""
-    values = np.append(np.ravel(getattr(result, "params", result)), quietly(lambda: getattr(result, "llf", 0.0)))
-    return bool(np.isfinite(np.asarray(values, np.float64)).all())
+    params, value = getattr(result, "params", result), quietly(lambda: getattr(result, "llf", 0.0))
+    return bool(np.isfinite(np.append(np.asarray(params, np.float64), value)).all())
 
 
 def params_of(result: Any) -> Array:
