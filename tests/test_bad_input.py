@@ -167,6 +167,7 @@ BAD_METHODS = [
 
 BAD_PROBLEMS = [
     ("not callable", lambda: fit(3.0, dim=2), InvalidTypeError, "log_likelihood must be a function.*float"),
+    ("a class", lambda: fit(dict, dim=2), InvalidTypeError, "must be a function.*got the class dict itself"),
     ("prior number", partial(fit2, 3.0), InvalidTypeError, "prior must be a mgvbp.Gaussian.*got float"),
     ("prior function", partial(fit2, log_density), InvalidTypeError, "prior must be.*got function"),
     ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
@@ -216,7 +217,13 @@ BAD_RETURNS = [
         "column",
         returning(lambda theta: log_density(theta)[:, None], method=FAST, num_draws=12),
         EvaluationError,
-        r"log_likelihood returned shape \(12, 1\); expected \(12,\): one value per draw",
+        r"log_likelihood returned shape \(12, 1\); expected \(12,\): one value per draw: is a sum over axis=1 missing",
+    ),
+    (
+        "entries of a row taken for columns",
+        returning(lambda theta: -(theta[0] ** 2), method=FAST, num_draws=12),
+        EvaluationError,
+        r"returned shape \(2,\); expected \(12,\): one value per draw; it looks written for one draw",
     ),
     ("scalar", returning(lambda theta: 0.0), EvaluationError, r"shape \(\); expected.*try vectorized=False"),
     (
@@ -231,7 +238,19 @@ BAD_RETURNS = [
         EvaluationError,
         "complex128 values; expec",
     ),
-    ("nothing", returning(lambda theta: None), EvaluationError, "object values; expected real numbers"),
+    ("nothing", returning(lambda theta: None), EvaluationError, "None; expected real numbers: is its return"),
+    (
+        "nothing row by row",
+        returning(lambda theta: None, vectorized=False),
+        EvaluationError,
+        "returned None; expected real",
+    ),
+    (
+        "truth values",
+        returning(lambda theta: log_density(theta) > -1.0),
+        EvaluationError,
+        "bool values; expected real",
+    ),
     ("ragged", returning(lambda theta: RAGGED), EvaluationError, "returned values of unequal shapes"),
     (
         "row wise vector",

@@ -73,6 +73,15 @@ def test_only_files_that_end_are_read(tmp_path):
             mgvbp.load(nothing)
 
 
+def test_nobody_is_advised_to_load_pickles(tmp_path):
+    """Of a file that is no archive NumPy says that it may be loaded unsafely."""
+    other = tmp_path / "returns.csv"
+    other.write_text("date,r\n2024-01-02,0.1\n")
+    with pytest.raises(FileFormatError, match="is not a mgvbp file") as caught:
+        storage.read_archive(other, "posterior")
+    assert "pickle" not in str(caught.value)
+
+
 def test_a_new_file_replaces_none(path, monkeypatch):
     """Also where there are no links."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arch import arch_model
 from arch.data import sp500
-from arch.univariate import ConstantMean
+from arch.univariate import EGARCH, GARCH, ARCHInMean, ConstantMean, StudentsT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -53,6 +53,30 @@ def test_the_likelihood_and_the_constraints_are_those_of_arch(kind):
     assert (coefficients @ A.T >= b - 1e-9).all()
     low, high = np.transpose(volatility.bounds(result.resid.dropna()))
     assert ((coefficients >= low) & (coefficients <= high)).all()
+
+
+def test_a_mean_that_depends_on_the_variance_is_not_lost():
+    """The likelihood of GARCH in mean, y = c + κ σ + e, day by day as in a textbook; and arch's own, with lags."""
+    y = np.asarray(returns(300))
+    model = mgvbp.from_arch(ARCHInMean(y, volatility=GARCH(1, 0, 1), form="vol"))
+    residuals, variance = np.empty(300), np.empty(300)
+    row = constant, kappa, omega, alpha, beta = np.array([0.05, 0.3, 0.02, 0.1, 0.85])
+    start = np.asarray(model.model.volatility.backcast(y - y.mean()))
+    for day in range(300):
+        before = (residuals[day - 1] ** 2, variance[day - 1]) if day else (start, start)
+        variance[day] = omega + alpha * before[0] + beta * before[1]
+        residuals[day] = y[day] - constant - kappa * np.sqrt(variance[day])
+    expected = stats.norm.logpdf(residuals, scale=np.sqrt(variance)).sum()
+    np.testing.assert_allclose(model._reading.log_likelihood(row[None])[0], expected)
+    theta = model.parameters.unconstrain(dict(zip(model.parameters.names, row, strict=True)))
+    np.testing.assert_allclose(model.predict(theta[None], of="variance").draws[0], variance)
+    means = model.predict(theta[None]).mean
+    np.testing.assert_allclose(means, constant + kappa * np.sqrt(variance))
+
+    mean = {"lags": 2, "form": "log", "distribution": StudentsT()}
+    result = ARCHInMean(returns(600), volatility=EGARCH(1, 1, 1), **mean).fit(disp="off", show_warning=False)
+    likelihood = mgvbp.from_arch(result)._reading.log_likelihood
+    np.testing.assert_allclose(likelihood(np.asarray(result.params)[None]), result.loglikelihood)
 
 
 @pytest.mark.parametrize("kind", [{}, {"vol": "EGARCH", "o": 1, "dist": "skewt"}])

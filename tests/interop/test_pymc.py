@@ -10,9 +10,10 @@ from scipy import stats
 
 import mgvbp
 from common import case, group_names, installed
-from mgvbp import InvalidInputError, InvalidTypeError
+from mgvbp import InvalidInputError, InvalidTypeError, UnknownNameError
 from mgvbp.errors import MgvbpWarning
 from mgvbp.interop.pymc import graphs as pymc_graphs
+from mgvbp.plots.entries import chosen, columns
 
 RNG = np.random.default_rng(8)
 GROUP = np.repeat(np.arange(4), 12)
@@ -383,3 +384,27 @@ def test_tables_have_the_names_of_coordinates_and_take_them(pm):
         assert posterior[label].mean == pytest.approx(posterior.to_frame().loc[label, "mean"])
     assert posterior["alpha[Becker,0.5]"].mean == posterior["alpha[1,0]"].mean
     assert "alpha[Clay,0.5]" not in posterior
+    draws = {"alpha[Becker,0.5]": np.zeros(9), "alpha[0,1]": np.ones(9)}
+    # pictures take both
+    for own in (["alpha[Becker,0.5]", "alpha[Aitkin,1.5]"], ["alpha[1,0]", "alpha[0,1]"]):
+        entries = chosen(posterior, own, 2)
+        assert [entry.label for entry in entries] == ["alpha[Becker,0.5]", "alpha[Aitkin,1.5]"]
+        np.testing.assert_array_equal(np.mean(columns(draws, posterior, entries), axis=1), [0.0, 1.0])
+    with pytest.raises(UnknownNameError, match=r"there are alpha, beta, alpha\[Aitkin,0.5\]"):
+        chosen(posterior, ["alpha[Clay,0.5]"], 1)
+
+
+def test_long_vectors_are_no_cause_for_alarm(pm, caplog):
+    """PyTensor shows the traceback of each rewrite that fails, as some do on slices that end beyond 127."""
+    with pm.Model() as model:
+        start = pm.Normal.dist(0.0, 1.0)
+        scale = pm.HalfNormal("scale")
+        level = pm.GaussianRandomWalk("level", sigma=scale, init_dist=start, shape=200)
+        pm.Normal("y", level, 1.0, observed=np.zeros(200))
+    theta = 0.1 * np.random.default_rng(0).normal(size=201)
+    found = mgvbp.from_pymc(model)(theta[None])[0]
+    sigma, path = np.exp(theta[0]), theta[1:]
+    expected = stats.halfnorm.logpdf(sigma) + theta[0] + stats.norm.logpdf(path[0])
+    expected += stats.norm.logpdf(np.diff(path), scale=sigma).sum() + stats.norm.logpdf(path).sum()
+    assert found == pytest.approx(expected)
+    assert not caplog.records

@@ -1,6 +1,7 @@
 """Models of statsmodels: densities, fits and predictions against statsmodels' own, on its own data sets."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 from statsmodels.miscmodels.ordinal_model import OrderedModel
+from statsmodels.sandbox.regression.gmm import IV2SLS
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
 import mgvbp
@@ -320,6 +322,31 @@ def test_a_variance_that_is_estimated_as_zero_is_no_obstacle():
     assert 0.0 < low < high < posterior["sigma2.level"].mean
 
 
+def test_where_the_default_optimiser_leaves_the_values_another_finds_a_start():
+    """Counts without the dispersion that the model allows for: BFGS goes to where the likelihood is nan."""
+    rng = np.random.default_rng(0)
+    x = sm.add_constant(rng.normal(size=300))
+    y = rng.poisson(np.exp(x @ [0.2, 0.4])) * (rng.random(300) > 0.3)
+    model, simpler = sm.ZeroInflatedNegativeBinomialP(y, x), sm.ZeroInflatedPoisson(y, x)
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        assert not np.isfinite(model.fit(disp=0).llf)
+    posterior, poisson = (mgvbp.fit(mgvbp.from_statsmodels(each)) for each in (model, simpler))
+    assert posterior.converged
+    assert abs(posterior["x1"].mean - poisson["x1"].mean) < poisson["x1"].std
+
+
+def test_rows_that_count_for_nothing_change_nothing():
+    """A Hessian of statsmodels is nan where a weight is 0: the curvature is then measured."""
+    y, x = visits(200)
+    times = np.random.default_rng(0).integers(0, 3, 200)
+    weighted = sm.GLM(y, x, family=sm.families.Poisson(), freq_weights=times)
+    kept = times > 0
+    without = sm.GLM(y[kept], x[kept], family=sm.families.Poisson(), freq_weights=times[kept])
+    found, expected = (mgvbp.fit(mgvbp.from_statsmodels(each)) for each in (weighted, without))
+    assert found.converged
+    assert (np.abs(found.mean - expected.mean) < 0.14 * expected.std).all()
+
+
 def test_columns_of_any_scale_need_no_standardisation():
     data = sm.datasets.longley.load_pandas()
     theirs = sm.OLS(data.endog, sm.add_constant(data.exog))
@@ -574,6 +601,12 @@ def test_what_cannot_be_fitted_gets_a_sentence():
         mgvbp.from_statsmodels(sm.QuantReg(y, X))
     with pytest.raises(InvalidInputError, match="ETSModel does not say"):
         mgvbp.from_statsmodels(ETSModel(nile()))
+    with pytest.raises(InvalidInputError, match="ExponentialSmoothing does not say"):
+        mgvbp.from_statsmodels(sm.tsa.ExponentialSmoothing(nile()))
+    with pytest.raises(InvalidInputError, match="IV2SLS has no likelihood"):
+        mgvbp.from_statsmodels(IV2SLS(y, X, X))
+    with pytest.raises(InvalidInputError, match="has no vector of parameters"):
+        mgvbp.from_statsmodels(sm.Factor(np.asarray(X)[:, 1:], 1))
     with pytest.raises(InvalidInputError, match="apart without error"):
         mgvbp.from_statsmodels(sm.Logit((X["GPA"] > 3.2).astype(float), X))
     with pytest.raises(UnknownNameError, match="'gpa'; there are const, GPA"):

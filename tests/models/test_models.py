@@ -513,3 +513,15 @@ def test_the_message_does_not_show_the_whole_frame():
 
 def test_one_class_can_be_predicted():
     assert fitted.log_predictive_density(theta3, NEW, np.ones(5)).shape == (5,)
+
+
+def test_coefficients_have_the_names_of_a_frame():
+    """Where they are words, none twice; ArviZ shows them."""
+    frame = pd.DataFrame(X, columns=["one", "age", "income (€)"])
+    model = LinearRegression(frame, REAL)
+    assert model.names == ("one", "age", "income (€)")
+    assert LinearRegression(frame, REAL, names=list("abc")).names == ("a", "b", "c")
+    tree = mgvbp.fit(model).to_arviz(num_draws=10)
+    assert list(tree["posterior"]["beta_dim_0"].values) == list(frame.columns)
+    for odd in ([0, 1, 2], ["a", "a", "b"], ["a", "b\n", "c"]):
+        assert LinearRegression(frame.set_axis(odd, axis=1), REAL).names == ("x0", "x1", "x2")

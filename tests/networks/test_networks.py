@@ -11,7 +11,8 @@ from scipy.special import expit, log_softmax, softmax
 
 import mgvbp
 from common import installed
-from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, networks
+from mgvbp import Gaussian, InvalidInputError, InvalidTypeError, Problem, networks
+from mgvbp.errors import ScaleWarning
 from mgvbp.networks import base
 from mgvbp.networks.kernels import blocks, filled_up
 
@@ -503,7 +504,19 @@ def test_bad_networks(jax):
         flat(np.zeros((1, 4)), X, Y)
     with pytest.raises(InvalidInputError, match=r"rows of shape \(10, 40\): expected \(40, 10\)"):
         networks.tabl()(np.zeros((1, 234)), np.zeros((2, 10, 40)), [0, 1])
-    with pytest.raises(InvalidInputError, match="softmax needs an output for each class"):
+    with pytest.raises(InvalidInputError, match=r"softmax needs an output for each class.*networks\.normal"):
         networks.dense([4, 1])(np.zeros((1, 5)), X, Y)
     with pytest.raises(InvalidInputError, match="network of one output; got 3"):
         networks.dense([4, 3], likelihood=networks.normal())(np.zeros((1, 16)), X, X[:, 0])
+
+
+def test_responses_that_the_default_prior_does_not_reach_get_advice():
+    """N(0, I) on the weights holds a network near 0: far-off responses would be noise to it, without a word."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(50, 2)), 150.0 + rng.normal(size=50)
+    network = networks.dense([2, 3, 1], likelihood=networks.normal(), precision="double")
+    with pytest.warns(ScaleWarning, match=r"root mean square of y is 150.*subtract the mean"):
+        Problem(network.on(rows, y))
+    Problem(network.on(rows, y), Gaussian(variance=1e4, dim=network.dim))
+    Problem(network.on(rows, y - 150.0))
+    Problem(networks.dense([2, 3, 60]).on(rows, np.arange(50)))  # labels are no numbers

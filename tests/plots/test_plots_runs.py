@@ -130,3 +130,14 @@ def test_several_runs_are_a_median_in_a_band():
     corners = ax.collections[0].get_paths()[0].vertices
     assert set(corners[:, 1]) == {4.0, 8.0, 2.0, 6.0, 0.5, 5.0}
     assert ax.get_ylim()[0] < 0.5
+
+
+def test_differences_that_do_not_matter_do_not_look_like_much():
+    """A run that ends within 0.001 nats: the axis shows at least a tenth of a nat, and its numbers are the bounds."""
+    posterior = fit(lambda theta: -0.5 * (theta**2).sum(axis=1) - 90.15, dim=2)
+    ax = plots.lower_bound(posterior)
+    low, high = ax.get_ylim()
+    assert high - low > 0.099
+    ax.figure.draw_without_rendering()
+    shown = [float(label.get_text().replace("\N{MINUS SIGN}", "-")) for label in ax.get_yticklabels()]
+    assert np.allclose(shown, ax.get_yticks())

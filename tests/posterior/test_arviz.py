@@ -11,13 +11,15 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from arviz_base import from_dict
+from arviz_base import dict_to_dataset, from_dict
 from scipy import stats
 from xarray import DataTree
 
 from common import group_names, posterior_of, rescaled
 from mgvbp import Gaussian, Model, Parameters, fit, load
 from mgvbp.models import LinearRegression, MultinomialRegression
+from mgvbp.plots.entries import chosen, columns
+from mgvbp.posterior.arviz import without_slashes
 from mgvbp.transforms import Positive, Real
 
 RNG = np.random.default_rng(2)
@@ -275,3 +277,20 @@ def test_khat_is_that_of_arviz_before_1(line):
     az = installed("arviz", below=1)
     log_weights = line.diagnose(2000).log_weights
     assert line.diagnose(2000).khat == pytest.approx(float(az.psislw(log_weights)[1]), abs=0.02)
+
+
+def test_names_with_a_slash_are_no_paths():
+    """Trees keep ``/`` for groups; thresholds of statsmodels, columns of data and scopes of NumPyro have it too."""
+    posterior = fit(lambda theta: -0.5 * (theta**2).sum(axis=1), labels=["km/h", "0/1"])
+    draws = posterior.to_arviz(num_draws=10)["posterior"]
+    np.testing.assert_array_equal(draws["0|1"][0], posterior.draws(10, rng=0)["0/1"])
+    assert {"km|h", "0|1"} <= set(draws.data_vars)
+    chains = posterior.mcmc(draws=20, chains=2)
+    found = columns(chains, posterior, chosen(posterior, ["0/1"], 1))
+    np.testing.assert_array_equal(found[0], np.ravel(chains["posterior"]["0|1"]))
+
+
+def test_named_axes_with_a_slash_are_no_paths():
+    coords = {"speed/km": np.arange(2)}
+    dataset = dict_to_dataset({"a": np.zeros((1, 3, 2))}, coords=coords, dims={"a": ["speed/km"]})
+    assert without_slashes(dataset)["a"].dims == ("chain", "draw", "speed|km")

@@ -171,7 +171,7 @@ def test_what_is_not_one_sum_a_draw_is_refused():
         (lambda theta, shard: (shard[1] - theta @ shard[0].T) ** 2, r"shape \(7, 5\); expected \(7,\)"),
         (lambda theta, shard: 1.0, r"shard 0 returned shape \(\)"),
         (lambda theta, shard: np.zeros(6 + (len(shard[1]) > 1)), r"shard 1 returned shape \(6,\)"),
-        (lambda theta, shard: None, "shard 0 returned object values"),
+        (lambda theta, shard: None, "shard 0 returned None"),
     ]:  # fmt: skip
         with pytest.raises(EvaluationError, match=message) as caught:
             sharded(function)(THETA)

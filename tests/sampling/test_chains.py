@@ -197,3 +197,11 @@ def test_short_chains_may_differ_by_chance():
     for length in (20, 50, 200):
         above = [rhat(draws)[0] > largest_rhat(draws) for draws in rng.standard_normal((300, 4, length, 1))]
         assert np.sum(above) <= stats.binom.isf(LEVEL, 300, 0.01)
+
+
+def test_one_chain_is_compared_with_itself():
+    """ArviZ has no R-hat of one chain: its halves agree if it stands still, and disagree if it wanders."""
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((1, 2000, 2))
+    assert (rhat(draws) < 1.01).all()
+    assert (rhat(np.cumsum(draws, axis=1)) > 1.1).all()

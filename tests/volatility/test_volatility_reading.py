@@ -125,6 +125,7 @@ BAD = {
     "text": (b"date,a,b\n2024-01-01,x,y\n", "no column of numbers; the columns are 'date', 'a', 'b'"),
     "several": (b"date,a,b\n2024-01-01,1,2\n", "several.*--column.*--prices.*the columns are 'a', 'b'"),
     "missing": (b"date,r\n2024-01-01,1\n2024-01-02,\n2024-01-03,NA\n2024-01-04,2\n", "2 missing .*line 3 of"),
+    "missing in one column": (b'r\n1\n""\n3\n', "1 missing .*line 3 of"),
     "all missing": (b"date,r\n2024-01-01,\n", "'r' of file.csv has no numbers"),
     "repeated date": (b"date,r\n2024-01-01,1\n2024-01-02,-1\n2024-01-02,2\n", "line 4 .*repeats 2024-01-02"),
     "mixed order": (b"date,r\n2024-01-01,1\n2024-01-03,-1\n2024-01-02,2\n", "line 4 .*before .*sort"),

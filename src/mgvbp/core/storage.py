@@ -126,6 +126,9 @@ def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], 
         raise FileFormatError(f"{path} is not a regular file")
     with source.open("rb") as file:
         try:
+            if not zipfile.is_zipfile(file):  # NumPy would speak of pickles
+                raise FileFormatError("no archive")
+            file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 arrays = dict(archive)
             header = json.loads(arrays.pop("header").tobytes())

@@ -31,10 +31,10 @@ def around(
 
     The curvature is that of differences whose steps are found by how far the log-likelihood, (S, d) -> (S,), drops,
     so that the parameters may have any units. An entry of the estimate at the end of a flat stretch is moved to where
-    the likelihood begins to fall, and its variance is 1. If the ``information``, minus the Hessian (d, d), is known,
-    nothing is evaluated.
+    the likelihood begins to fall, and its variance is 1. If the ``information``, minus the Hessian (d, d), is known
+    and finite, nothing is evaluated.
     """
-    if information is not None:
+    if information is not None and np.isfinite(information).all():
         return estimate, _inverse(information)
     x = estimate.copy()
     steps, drops = _steps(log_likelihood, x)

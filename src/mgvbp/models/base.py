@@ -35,7 +35,7 @@ class RegressionModel(ABC):
     X : array_like of shape (N, k)
     y : array_like of shape (N,)
     names : sequence of str, optional
-        A label for each column of ``X``; ``x0``, ``x1``, ... by default.
+        A label for each column of ``X``; by default the names of the columns of a frame, or else ``x0``, ``x1``, ...
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class RegressionModel(ABC):
 
     def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
         self.X = frozen(np.array(checked_design(X), order="C"))
-        self.names = checked_names(names, self.X.shape[1])
+        self.names = checked_names(column_names(X) if names is None else names, self.X.shape[1])
         self.y = frozen(self._checked_response(y, len(self.X)).copy())
         self.parameters = self._parameters()
         self._design = self.X  # what the blocks of rows are cut from
@@ -228,6 +228,13 @@ def checked_response(y: ArrayLike, n: int) -> Array:
             f"y has shape {response.shape}; expected ({n},), one number for each row of X"
         )
     return response
+
+
+def column_names(X: ArrayLike) -> list[str] | None:
+    """The names of the columns of a frame, if they are different words."""
+    columns = list(getattr(X, "columns", ()))
+    words = [name for name in columns if isinstance(name, str) and name and name.isprintable()]
+    return words if words and len(set(words)) == len(columns) else None
 
 
 def checked_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:

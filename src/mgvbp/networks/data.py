@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from mgvbp.core import Array, as_floats
-from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, warn_user
+from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, ScaleWarning, warn_user
 from mgvbp.families import Gaussian
 from mgvbp.problem import Minibatches
 
@@ -24,6 +24,10 @@ Labels = NDArray[np.int32]
 
 SHOWN = 1000
 """Most rows whose predictions a progress bar sums up."""
+
+LARGE = 25.0
+"""Root mean squares of responses above this get advice. On the diabetes data, with 5 or 20 hidden units, 23 costs
+nothing; at 32 R² falls from 0.41 to 0.27 or 0.36, and at 70 the prediction is worse than the mean of y."""
 
 LAZY = ("shape", "dtype", "__getitem__", "__len__")
 """Rows that have all of these are not copied to an array: blocks of them are read when they are needed."""
@@ -118,6 +122,17 @@ def warn_of_rounding(y: ArrayLike) -> None:
         )
 
 
+def warn_of_scale(y: np.ndarray[Any, Any]) -> None:
+    """Warn if numbers ``y`` are out of reach for a network whose weights are around 1; labels are no numbers."""
+    size = float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))) if y.dtype.kind == "f" else 0.0
+    if size > LARGE:
+        warn_user(
+            f"the root mean square of y is {size:.4g}, which a network whose weights have the default prior N(0, I) "
+            "does not reach: subtract the mean of y and divide by its standard deviation, or give prior=",
+            ScaleWarning,
+        )
+
+
 class NetworkLikelihood(Minibatches):
     """The log-likelihood of a network on data, all at once or in batches; see `mgvbp.Minibatches`.
 
@@ -130,7 +145,8 @@ class NetworkLikelihood(Minibatches):
 
     @cached_property
     def default_prior(self) -> Gaussian:
-        """The prior of a fit that is given none: N(0, I)."""
+        """The prior of a fit that is given none: N(0, I), for which responses should be around 1."""
+        warn_of_scale(self.data[1])
         return Gaussian(variance=1.0, dim=self.log_likelihood.dim)
 
     @cached_property

@@ -58,7 +58,10 @@ class Softmax(Likelihood):
 
     def checked(self, y: ArrayLike, n: int, num_outputs: int) -> np.ndarray[Any, Any]:
         if num_outputs < 2:
-            raise InvalidInputError(f"softmax needs an output for each class, 2 at least; got {num_outputs}")
+            raise InvalidInputError(
+                f"softmax needs an output for each class, 2 at least; got {num_outputs}. If y are numbers and no "
+                "classes, say dense(..., likelihood=mgvbp.networks.normal())"
+            )
         return checked_labels(y, n, num_outputs)
 
     def prediction(self, outputs: Iterable[Array], values: Mapping[str, Array]) -> Prediction:

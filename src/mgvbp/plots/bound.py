@@ -38,6 +38,8 @@ FAINT = 0.22
 """Opacity of these colours: lines in front of them stay readable."""
 START = 0.4
 """The first share of a run. Its values may lie below the picture, as they would otherwise flatten the rest."""
+LEAST_ROOM = 0.05
+"""Nats above and below what is shown: differences of less than the tolerance of ``auto``, 0.01, should look like it."""
 TAKE_THE_LAST = ("auto", "VOGN")
 """Methods whose result is their last iterate, not the best of all."""
 
@@ -117,6 +119,7 @@ def lower_bound(
         *_in_sight([s.average for s in smooth.values()], [r.trace.lower_bound for r in runs.values()])
     )
     ax.margins(x=0.02)
+    ax.ticklabel_format(axis="y", useOffset=False)
     ax.set(
         ylabel="lower bound (nats)",
         xlabel="iteration" if against == "iterations" else "log-likelihood queries",
@@ -178,7 +181,7 @@ def _in_sight(averages: list[Array], values: list[Array]) -> tuple[float | None,
     raw = np.concatenate([v[int(START * len(v)) :] for v in values])
     high = max(float(a.max()) for a in later)
     high = max(high, float(raw[np.isfinite(raw)].max(initial=high)))
-    room = 0.08 * (high - low) or 0.5
+    room = max(0.08 * (high - low), LEAST_ROOM)
     return low - room, high + room
 
 

@@ -14,7 +14,7 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError, MgvbpWarning, Unkn
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.marginal import Marginal, marginal
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.parameters import Parameters, indexed
+from mgvbp.problem.parameters import Parameters, entry_labels
 from mgvbp.problem.priors import ConstrainedPrior, univariate
 from mgvbp.transforms import Elementwise, Real
 
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     """One number: an entry of a parameter's value, or of θ where the parameters have no names."""
 
     label: str
-    """The name, with the index where there is one."""
+    """The name, with what the entry is called, or its index, where it is one of several: as in the tables."""
     name: str
     shape: tuple[int, ...]
     position: int
@@ -42,6 +42,12 @@ class Entry(NamedTuple):
     """The number of the single entry of θ that decides it; None if it depends on several."""
     transform: Elementwise | None = None
     """The increasing function that maps this entry to it."""
+
+    @property
+    def numbered(self) -> str:
+        """The name with the index, whatever the entry is called."""
+        index = map(str, np.unravel_index(self.position, self.shape))
+        return f"{self.name}[{','.join(index)}]" if self.shape else self.name
 
     def of(self, draws: Mapping[str, Array]) -> Array:
         """The draws (N,) of this number, out of those of all parameters, each (N, *shape)."""
@@ -95,20 +101,21 @@ def _entries(posterior: Posterior) -> dict[str, list[Entry]]:
         single = transform.single if isinstance(transform, Elementwise) else None
         by_name[name] = [
             Entry(label, name, shape, i, slices[name].start + i if single else None, single)
-            for i, label in enumerate(indexed(name, shape))
+            for i, label in enumerate(entry_labels(parameters, name, shape))
         ]
     return by_name
 
 
 def _with_names(by_name: Mapping[str, list[Entry]], names: Iterable[str]) -> list[Entry]:
-    by_label = {entry.label: [entry] for entries in by_name.values() for entry in entries}
+    every = [entry for entries in by_name.values() for entry in entries]
+    by_label = {entry.numbered: [entry] for entry in every} | {entry.label: [entry] for entry in every}
     if not isinstance(names, Iterable):
         raise InvalidTypeError(f"names must be names of parameters, or labels of entries; got {names!r}")
     found: list[Entry] = []
     for name in names:
         entries = (by_name.get(name) or by_label.get(name)) if isinstance(name, str) else None
         if entries is None:
-            known = [*by_name, *(label for label in by_label if label not in by_name)]
+            known = [*by_name, *(entry.label for entry in every if entry.label not in by_name)]
             more = ", ..." if len(known) > 20 else ""
             raise UnknownNameError(
                 f"no parameter is called {name!r}; there are {', '.join(known[:20])}{more}"
@@ -129,7 +136,9 @@ def columns(draws: Draws, posterior: Posterior, entries: list[Entry]) -> list[Ar
     elif hasattr(draws, "posterior"):
         draws = draws.posterior
     if hasattr(draws, "data_vars"):
-        draws = {str(name): variable.values for name, variable in draws.data_vars.items()}
+        # `Posterior.to_arviz` has no slashes in names
+        own = {entry.name.replace("/", "|"): entry.name for entry in entries}
+        draws = {own.get(str(name), str(name)): variable.values for name, variable in draws.data_vars.items()}
     if isinstance(draws, Mapping):
         return [_column(draws, entry) for entry in entries]
     theta = _flat(as_floats(draws, "draws"), (posterior.dim,), "draws")
@@ -141,8 +150,9 @@ def _column(draws: Mapping[str, ArrayLike], entry: Entry) -> Array:
     if entry.name in draws:
         values = _flat(as_floats(draws[entry.name], f"draws[{entry.name!r}]"), entry.shape, entry.name)
         return entry.of({entry.name: values})
-    if entry.label in draws:
-        return _flat(as_floats(draws[entry.label], f"draws[{entry.label!r}]"), (), entry.label)
+    for label in (entry.label, entry.numbered):
+        if label in draws:
+            return _flat(as_floats(draws[label], f"draws[{label!r}]"), (), label)
     raise InvalidInputError(
         f"draws has no {entry.name!r}, only {', '.join(map(str, draws)) or 'nothing'}: choose with names="
     )

@@ -12,7 +12,7 @@ import numpy as np
 from mgvbp.core.linalg import Array
 
 if TYPE_CHECKING:
-    from xarray import DataTree
+    from xarray import Dataset, DataTree
 
     from mgvbp.posterior.examined import Examined
 
@@ -59,7 +59,7 @@ def exported(
     of_theta: dict[Any, Any] = {} if unnamed else {"theta_dim_0": list(posterior.labels)}
     group = "posterior" if parameters is None else "unconstrained_posterior"
     groups[group] = dict_to_dataset({"theta": by_chain(theta, chains)}, coords=of_theta)
-    tree = DataTree.from_dict(groups)
+    tree = DataTree.from_dict({group: without_slashes(dataset) for group, dataset in groups.items()})
     for node in (tree, tree["posterior"]):
         node.attrs.update(attributes or {})
     return for_arviz(tree)
@@ -86,6 +86,12 @@ def observations(
 def by_chain(draws: Array, chains: int) -> Array:
     """Draws (S, ...) as (chains, S / chains, ...)."""
     return draws.reshape(chains, -1, *draws.shape[1:])
+
+
+def without_slashes(dataset: Dataset) -> Dataset:
+    """The data with ``|`` in place of ``/`` in names, which in a tree lead to other groups."""
+    names = (*dataset.variables, *dataset.dims)
+    return dataset.rename({name: str(name).replace("/", "|") for name in names if "/" in str(name)})
 
 
 def for_arviz(tree: DataTree) -> Any:

@@ -200,7 +200,8 @@ class Posterior(Examined):
         (``log_q``) and of the target (``lp``) at θ. With named parameters, ``unconstrained_posterior`` has θ, which
         the methods of `mgvbp.models` take. If the model has ``pointwise``, ``log_likelihood`` has ``num_draws``
         values for each observation, for LOO, and ``observed_data`` has the model's ``y``. Models of PyMC and NumPyro
-        bring the names of their axes, their data and the log-likelihood by observation.
+        bring the names of their axes, their data and the log-likelihood by observation. A ``/`` in a name, as in the
+        thresholds ``0/1`` of statsmodels, is a ``|`` here, since ArviZ's trees have it between groups.
         """
         theta = self.sample(positive_integer(num_draws, "num_draws"), rng)
         stats = {"log_q": self.log_density(theta)}

@@ -112,11 +112,10 @@ class Problem:
 
     def __post_init__(self) -> None:
         true_or_false(self.vectorized, "vectorized")
-        if not callable(self.log_likelihood):
-            raise InvalidTypeError(
-                "log_likelihood must be a function of an (S, d) array; "
-                f"got {type(self.log_likelihood).__name__}"
-            )
+        f: Any = self.log_likelihood
+        if not callable(f) or isinstance(f, type):
+            what = f"the class {f.__name__} itself" if isinstance(f, type) else type(f).__name__
+            raise InvalidTypeError(f"log_likelihood must be a function of an (S, d) array; got {what}")
         if isinstance(self.log_likelihood, Streamed):
             object.__setattr__(self, "num_batches", self.log_likelihood.num_batches)
         if self.grad is not None and not callable(self.grad):
@@ -333,8 +332,12 @@ def checked_values(values: Any, theta: Array, name: str, vectorized: bool | None
             theta,
         )
     if array.shape != (len(theta),):
-        for_one = vectorized and array.size == 1
-        advice = "; it looks written for one draw: try vectorized=False" if for_one else ""
+        advice = ""
+        if array.ndim > 1 and len(array) == len(theta):
+            advice = ": is a sum over axis=1 missing?"
+        elif vectorized and (array.size == 1 or array.shape == theta.shape[1:]):
+            # a row, theta[0], was taken for a number
+            advice = "; it looks written for one draw: try vectorized=False"
         raise EvaluationError(
             f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
             theta,
@@ -348,7 +351,9 @@ def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
         array = np.asarray(values)
     except ValueError:
         raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
-    if array.dtype.kind not in "fiub":
+    if array.dtype == object and all(value is None for value in array.flat):
+        raise EvaluationError(f"{name} returned None; expected real numbers: is its return missing?", theta)
+    if array.dtype.kind not in "fiu":
         raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
     return array
 

@@ -14,7 +14,13 @@ LARGEST_RHAT = 1.01
 
 
 def rhat(draws: Array) -> Array:
-    """Rank-normalised split R-hat of each entry of ``draws`` (chains, n, d), (d,) (Vehtari et al. 2021)."""
+    """Rank-normalised split R-hat of each entry of ``draws`` (chains, n, d), (d,) (Vehtari et al. 2021).
+
+    Of one chain its halves are compared, as if they were two.
+    """
+    if len(draws) == 1:
+        half = draws.shape[1] // 2
+        draws = np.stack([draws[0, :half], draws[0, half : 2 * half]])
     return _by_entry("rhat", draws)
 
 

@@ -119,7 +119,9 @@ class BayesianLogisticRegression(ClassifierMixin, BayesianRegression):  # type: 
         self.classes_, codes = np.unique(labels, return_inverse=True)
         number = len(self.classes_)
         if number < 2:
-            raise InvalidInputError(f"y has one class only, {self.classes_[0]!r}; expected two or more")
+            raise InvalidInputError(
+                f"y has one class only, {self.classes_[:1].tolist()[0]!r}; expected two or more"
+            )
         names = self._columns()
         if number == 2:
             likelihood: ExpectedLikelihood = Sigmoid(LogisticRegression(design, codes), weights)

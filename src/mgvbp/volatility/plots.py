@@ -185,7 +185,7 @@ def plot_parameters(result: VolatilityResult, axes: Sequence[Axes] | None = None
         ax.set_ylim(-0.18, 1.05)
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
-        ax.locator_params(axis="x", nbins=4)
+        ax.locator_params(axis="x", nbins=3)
         _finished(ax, name)
     return panels
 

@@ -124,7 +124,8 @@ def _cells(pandas: Any, file: Path) -> pd.DataFrame:
         cells = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
         raise InvalidInputError(f"{file} is not a CSV file: {error} in line {reader.line_num}") from None
-    rows = {line: row for line, row in cells if any(row)}
+    # of one column, a missing cell is a line with two quotation marks
+    rows = {line: row for line, row in cells if any(row) or '""' in lines[line - 1]}
     if not rows:
         raise InvalidInputError(f"{file} is empty{f' but for {separator!r}' if first else ''}")
     heading = next(iter(rows))

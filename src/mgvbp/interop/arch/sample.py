@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mgvbp.core.linalg import Array
+from mgvbp.core.optional import require
 from mgvbp.interop.arch.polytope import Polytope
 from mgvbp.interop.default_priors import UNIFORM
 
@@ -35,16 +36,26 @@ class Sample:
     def path(self, row: Array) -> tuple[Array, Array]:
         """Residuals and variances (n,) at one draw of the parameters (k,)."""
         mean, volatility, _ = split(self.model, row)
+        variance = np.empty(len(self.start))
+        if isinstance(self.model, require("arch.univariate", "volatility").ARCHInMean):
+            return self._in_mean(mean, volatility, variance), variance
         residuals = self.model.resids(mean)
-        variance = np.empty(len(residuals))
         self.model.volatility.compute_variance(volatility, residuals, variance, self.backcast, self.bounds)
         return residuals, variance
 
+    def _in_mean(self, mean: Array, volatility: Array, variance: Array) -> Array:
+        """Residuals (n,) where a day's mean depends on its variance: both are found day by day."""
+        model = self.model
+        model._volatility_updater.initialize_update(volatility, self.backcast, len(variance))
+        power = 0.5 * model._form_power
+        series = (model._fit_y, model._fit_regressors)
+        return np.asarray(model._recursion.recursion(*series, mean, volatility, variance, self.bounds, power))
+
     def pointwise(self, row: Array) -> Array:
-        """The log-likelihood of each observation (n,)."""
-        residuals, variance = self.path(row)
-        shape = split(self.model, row)[2]
-        return np.asarray(self.model.distribution.loglikelihood(shape, residuals, variance, individual=True))
+        """The log-likelihood of each observation (n,), by the model itself: some means depend on the variances."""
+        variance = np.empty(len(self.start))
+        given = (row, variance, self.backcast, self.bounds)
+        return -np.asarray(self.model._loglikelihood(*given, individual=True), np.float64)
 
     def log_likelihood(self, row: Array) -> float:
         """The log-likelihood of all observations."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, cast
@@ -15,6 +17,20 @@ from mgvbp.core.optional import require
 from mgvbp.interop.functions.jax_function import JaxLikelihood
 
 Function = Callable[..., list[Array]]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Rewrites of PyTensor that fail leave the graph as it is, and are not shown as errors with their tracebacks.
+
+    One does where a slice of θ ends beyond 127 (PyTensor 2.38 counts in eight bits), as in random walks of 200 days.
+    """
+    logger = logging.getLogger("pytensor.graph.rewriting.basic")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 class Once:
@@ -103,7 +119,7 @@ def in_jax(theta: Any, graph: Any) -> JaxLikelihood | None:
     modes, graphs = require("pytensor.compile.mode", "pymc"), require("pytensor.graph.fg", "pymc")
     try:
         # assertions that JAX leaves out are announced; those of PyMC have become −inf already
-        with jax.enable_x64(True), warnings.catch_warnings(action="ignore"):
+        with jax.enable_x64(True), warnings.catch_warnings(action="ignore"), quietly():
             whole = graphs.FunctionGraph([theta], [in_float64(graph)], clone=True)
             modes.JAX.optimizer.rewrite(whole)
             translated = dispatch.jax_funcify(whole)
@@ -177,9 +193,10 @@ def vectorized(inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[list[Any]
 
 def compiled(inputs: Sequence[Any], outputs: Sequence[Any]) -> Function:
     """PyTensor's function; not every output needs every input, and draws are float64 whatever PyTensor is set to."""
-    function = require("pytensor", "pymc").function(
-        inputs, outputs, mode=numpy_mode(), on_unused_input="ignore", allow_input_downcast=True
-    )
+    with quietly():
+        function = require("pytensor", "pymc").function(
+            inputs, outputs, mode=numpy_mode(), on_unused_input="ignore", allow_input_downcast=True
+        )
     return cast(Function, function)
 
 
@@ -205,7 +222,9 @@ def without_checks(graph: Any) -> Any:
     made of all draws together, and one bad draw would spoil the others.
     """
     rewriting = require("pytensor.graph.rewriting.utils", "pymc")
-    return rewriting.rewrite_graph(graph, include=("canonicalize", "local_check_parameter_to_ninf_switch"))
+    include = ("canonicalize", "local_check_parameter_to_ninf_switch")
+    with quietly():
+        return rewriting.rewrite_graph(graph, include=include)
 
 
 def depends(graph: Any, inputs: Sequence[Any]) -> bool:

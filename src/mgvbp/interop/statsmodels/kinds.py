@@ -129,7 +129,7 @@ def generalised(model: Any, estimate: Array) -> Reading:
         log_likelihood=row_by_row(lambda row: model.loglike(row, scale=1.0)),
         estimate=estimate,
         score=lambda row: np.asarray(model.score(row, scale=1.0)),
-        information=-np.asarray(model.hessian(estimate, scale=1.0)),
+        information=-quietly(lambda: np.asarray(model.hessian(estimate, scale=1.0))),
         pointwise=pointwise,
     )
 

@@ -18,9 +18,12 @@ from mgvbp.interop.statsmodels.kinds import read
 from mgvbp.interop.statsmodels.predict import of_regimes, of_rows, of_series
 from mgvbp.problem.predictive import PredictiveDraws
 
+SMOOTHING = (
+    "does not say what its parameters may be: take the state-space models, such as "
+    "statsmodels.tsa.statespace.exponential_smoothing.ExponentialSmoothing(..., concentrate_scale=False)"
+)
 UNSUPPORTED = dict.fromkeys(("GEE", "NominalGEE", "OrdinalGEE", "RLM", "QuantReg"), "has no likelihood") | {
-    "ETSModel": "does not say what its parameters may be: take the state-space models, such as "
-    "statsmodels.tsa.statespace.exponential_smoothing.ExponentialSmoothing(..., concentrate_scale=False)",
+    "ETSModel": SMOOTHING,
     "RecursiveLS": "has its scale concentrated out: take OLS, which has the same posterior",
     "VAR": "does not have its likelihood as a function of its parameters: take VARMAX(..., order=(p, 0))",
     "AutoReg": "has its scale concentrated out, and no forecasts here: take SARIMAX or ARIMA, order=(p, 0, 0)",
@@ -182,7 +185,11 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
             "expected a model of statsmodels with a likelihood (a method loglike), or its results; got "
             f"{shown(given)}"
         )
-    if advice := UNSUPPORTED.get(type(model).__name__):
+    advice = UNSUPPORTED.get(type(model).__name__)
+    abstract = require("statsmodels.base.model", "statsmodels").LikelihoodModel.loglike
+    if getattr(type(model), "loglike", None) is abstract:
+        advice = advice or (SMOOTHING if "holtwinters" in type(model).__module__ else "has no likelihood")
+    if advice:
         raise InvalidInputError(f"{type(model).__name__} {advice}")
     # statsmodels itself looks at exog, and a Kalman filter takes missing observations
     if not hasattr(model, "ssm") and not np.isfinite(np.asarray(model.endog, np.float64)).all():
@@ -191,7 +198,10 @@ def estimated(given: Any) -> tuple[Any, Array, Any]:
             "with missing='drop'"
         )
     result = given if known else maximised(model)
-    return model, params_of(result), result
+    params = params_of(result)
+    if not np.isfinite(params).all():
+        raise InvalidInputError(f"the estimate of the model is not finite: {params}")
+    return model, params, result
 
 
 def constrained(result: Any) -> bool:
@@ -212,18 +222,32 @@ def maximised(model: Any) -> Any:
     options: dict[str, Any] = {name: value for name, value in wanted.items() if name in known}
     if type(model).__name__ == "OrderedModel":  # whose simplex method stops far from the maximum
         options["method"] = "bfgs"
-    try:
-        return quietly(lambda: model.fit(**options))
-    except Exception as error:
-        raise InvalidInputError(
-            f"{type(model).__name__}.fit() failed, and the search begins with its estimate ({error}): are columns "
-            "collinear? If another of its methods succeeds, give the results: from_statsmodels(model.fit(method=...))"
-        ) from error
+
+    def fitted(**chosen: Any) -> Any:
+        try:
+            return quietly(lambda: model.fit(**options | chosen))
+        except Exception as error:
+            raise InvalidInputError(
+                f"{type(model).__name__}.fit() failed, and the search begins with its estimate ({error}): are columns "
+                "collinear? If another of its methods succeeds, give the results: "
+                "from_statsmodels(model.fit(method=...))"
+            ) from error
+
+    result = fitted()
+    if "method" in known and not (np.isfinite(params_of(result)).all() and np.isfinite(llf_of(result))):
+        result = fitted(method="nm")  # the simplex method does not leave where there are values
+    return result
+
+
+def llf_of(result: Any) -> float:
+    """The log-likelihood that results state, or 0 where they state none."""
+    return float(quietly(lambda: getattr(result, "llf", 0.0)))
 
 
 def params_of(result: Any) -> Array:
     """The parameters (k,) of results, or the array of parameters that some models return in their place."""
-    params = np.array(getattr(result, "params", result), np.float64).ravel(order="F")
-    if not np.isfinite(params).all():
-        raise InvalidInputError(f"the estimate of the model is not finite: {params}")
-    return params
+    params = getattr(result, "params", result)
+    try:
+        return np.array(params, np.float64).ravel(order="F")
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"the model's fit() has no vector of parameters: {shown(params)}") from None
