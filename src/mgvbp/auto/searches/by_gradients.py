@@ -65,6 +65,7 @@ class ByGradients(Doubts):
             max(60.0, 2.0 * constants.CERTIFYING * count),
             constants.MOST_GRADIENTS * (self.dim + 10),
         )
+        self._last: tuple[Archive, Gaussian, Surface | None] | None = None
 
     def _paired(self, state: SearchState) -> bool:
         if self._pairs_only:
@@ -117,6 +118,12 @@ class ByGradients(Doubts):
         )
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
+        """The surface at a Gaussian. The last one is remembered: each doubt that is settled leads back to it."""
+        if self._last is None or self._last[0] is not archive or self._last[1] is not view.q:
+            self._last = archive, view.q, self._fitted(archive, view)
+        return self._last[2]
+
+    def _fitted(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
 
         Gradients do not show a jump, and of a steep wall they are more extreme than the values.
