@@ -38,11 +38,8 @@ def degrees(draws: Draws) -> list[int]:
     equations = d / float(draws.weights @ draws.weights)
     affordable = []
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
-        size, slopes = comb(d + degree, degree) - 1, comb(d + degree - 1, degree - 1)
-        if (
-            size > constants.GRADIENT_ROOM * equations
-            or size**3 + N * d * size * slopes > constants.MOST_WORK
-        ):
+        size = comb(d + degree, degree) - 1
+        if size > constants.GRADIENT_ROOM * equations or size**3 + N * size**2 > constants.MOST_WORK:
             break
         affordable.append(degree)
     return affordable
@@ -83,13 +80,7 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     lower = np.tril(dpotri(factor, lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     fitted = slopes @ (roots * coefficients[columns]).T
-    hat = np.empty((N, d, d))  # what the equations of a draw say about themselves
-    for j in range(d):
-        block = roots[j][:, None] * inverse[columns[j]][:, columns[j:].ravel()] * roots[j:].ravel()
-        rows = (slopes @ block).reshape(N, d - j, -1) @ slopes[:, :, None]
-        hat[:, j, j:] = hat[:, j:, j] = weights[:, None] * rows[:, :, 0]
-    # leave-one-out: (I − hat) r_out = r, for the d equations of each draw together
-    residuals = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, (v - fitted)[:, :, None])[:, :, 0]
+    residuals = _leave_out(weights, slopes, inverse, (columns, roots), v - fitted)
     equation = np.zeros((len(coefficients), N))  # of each draw, its residuals times its slopes
     for j in range(d):
         equation[columns[j]] += (weights * residuals[:, j]) * (roots[j][:, None] * slopes.T)
@@ -103,10 +94,35 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
         fitted=fitted,
         predicted=coefficients @ phi[1:],
         own=np.einsum("np,pn->n", errors, phi[1:]),
-        residuals=np.asarray(residuals, dtype=np.float64),
+        residuals=residuals,
         errors=errors[:, :d],
         bends=Entries(kept),
     )
+
+
+def _leave_out(
+    weights: Array, slopes: Array, inverse: Array, terms: tuple[Indices, Array], residuals: Array
+) -> Array:
+    """Residuals (N, d) of the polynomial that is fitted without the draw: (I − hat) r_out = r for its d equations.
+
+    The matrix hat, (d, d), is what the equations of a draw say about themselves. Where they say little, the mean of its
+    diagonal stands for all of it. That is so for most draws if there are many.
+    """
+    (columns, roots), d = terms, len(terms[0])
+    own = sum(
+        root[:, None] * inverse[np.ix_(column, column)] * root
+        for column, root in zip(columns, roots, strict=True)
+    )
+    leverage = weights * np.einsum("nm,nm->n", slopes @ own, slopes) / d
+    left_out = residuals / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)[:, None]
+    much = np.flatnonzero(leverage > constants.SLIGHT_LEVERAGE)
+    hat, some = np.empty((len(much), d, d)), slopes[much]
+    for j in range(d):
+        block = roots[j][:, None] * inverse[columns[j]][:, columns[j:].ravel()] * roots[j:].ravel()
+        rows = (some @ block).reshape(len(much), d - j, len(block)) @ some[:, :, None]
+        hat[:, j, j:] = hat[:, j:, j] = weights[much, None] * rows[:, :, 0]
+    left_out[much] = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, residuals[much, :, None])[:, :, 0]
+    return np.asarray(left_out)
 
 
 def _solved(draws: Draws, degree: int) -> _Equations | None:
