@@ -129,6 +129,9 @@ that they need not exceed."""
 SLOWER = 2.0
 """Factor on what fresh draws show along slow directions: what is found of these with noise is less slow than they
 are."""
+BY_CHANCE = 4.0
+"""What fresh draws show along a slow direction counts if it is more than so many times what noise alone shows on
+average: two standard deviations. At 1 every third look asks for half as many draws again, for nothing."""
 MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
 """Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
 show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from mgvbp.auto import constants
 from mgvbp.auto.arrival.ascent import Ascent, Point
 from mgvbp.auto.arrival.laplace import laplace, narrow, place
-from mgvbp.auto.searches.court import leaving, refuted
+from mgvbp.auto.searches.court import leaving, near, refuted
 from mgvbp.auto.searches.doubts import Doubts
 from mgvbp.auto.searches.elsewhere import LATE, affordable_climbs, scattered
 from mgvbp.auto.searches.rules import refined
@@ -181,6 +181,8 @@ class ByGradients(Doubts):
             if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if rival is not None and surface is not None and not surface.poor and near(state.q, rival.q):
+            return self._returned(state, rival)  # it has led back
         if rival is not None and state.phase is Phase.SURVEY and surface is not None:
             doubt = (
                 constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
@@ -221,6 +223,8 @@ class ByGradients(Doubts):
         best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
         if best is surface:
             return super()._settled(state, surface)
+        if state.rival is not None and near(best.q, state.rival.q):
+            return self._returned(state, state.rival)
         more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
         moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
         return refined(moved, surface.size)
