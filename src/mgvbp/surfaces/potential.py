@@ -17,6 +17,7 @@ taken once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
@@ -29,7 +30,7 @@ from mgvbp.core.linalg import Array, collinear
 from mgvbp.families import Family
 from mgvbp.families.base import Indices
 from mgvbp.surfaces import constants
-from mgvbp.surfaces.gradient_regression import Draws, Entries, GradientFit
+from mgvbp.surfaces.gradient_regression import Draws, Entries, Followed, GradientFit, Slopes
 
 
 def degrees(draws: Draws) -> list[int]:
@@ -55,23 +56,20 @@ class _Equations(NamedTuple):
     coefficients: Array
 
 
-def potential_followed(draws: Draws, degree: int) -> tuple[Array, Array, Array] | None:
-    """g, G and what the polynomial of this degree predicts of h (N,), without any errors: cheap, to follow a surface.
-
-    None if the equations are singular.
-    """
-    solved = _solved(draws, degree)
+def potential_followed(draws: Slopes, degree: int) -> Followed | None:
+    """What `potential` has, without any errors: cheap, to follow a surface. None if the equations are singular."""
+    solved = _solved(draws.eps, draws.weights, draws.sums, degree)
     if solved is None:
         return None
     g, G = _quadratic_part(solved.coefficients, draws.eps.shape[1])
-    return g, G, solved.coefficients @ solved.phi[1:]
+    return Followed(g, G, float(solved.coefficients @ (solved.phi[1:] @ draws.weights)))
 
 
 def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     """Weighted least squares for a polynomial h of degree ``degree``; None if the equations are singular."""
     weights, v = draws.weights, draws.v
     N, d = draws.eps.shape
-    equations = _solved(draws, degree)
+    equations = _solved(draws.eps, weights, lambda rows: rows @ v, degree)
     if equations is None:
         return None
     phi, factor, coefficients = equations
@@ -125,15 +123,19 @@ def _leave_out(
     return np.asarray(left_out)
 
 
-def _solved(draws: Draws, degree: int) -> _Equations | None:
-    """The normal equations of a polynomial, solved; None if they are singular."""
-    eps, weights, v = draws.eps, draws.weights, draws.v
+def _solved(
+    eps: Array, weights: Array, sums: Callable[[Array], Array], degree: int
+) -> _Equations | None:
+    """The normal equations of a polynomial, solved; None if they are singular.
+
+    ``sums`` multiplies rows (k, N) with the gradients v (N, d).
+    """
     terms = _terms(eps.shape[1], degree)
     columns, roots = terms.slopes
     phi = _polynomials(eps, terms)
     slopes = phi[: columns.shape[1]]
     weighted = weights * slopes
-    gram, sides = weighted @ slopes.T, weighted @ v
+    gram, sides = weighted @ slopes.T, sums(weighted)
     A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
     for j, (column, root) in enumerate(zip(columns, roots, strict=True)):
         A[np.ix_(column, column)] += root[:, None] * gram * root

@@ -148,11 +148,22 @@ class ByGradients(Doubts):
         """Follows a surface of gradients without its noise, which takes most of the time of a fit."""
         if not surface.slopes:
             return super()._look(archive, surface)
-        given = archive.values, archive.gradients, archive.groups
-        return lambda q: follow_gradients(archive.view(q), *given, surface)
+        return lambda q: follow_gradients(archive.view(q), archive.values, archive.gradients, surface)
 
     def _glance(self, archive: Archive, surface: Surface) -> Look:
         return self._look(archive, replace(surface, degree=2))
+
+    def _polished(
+        self, state: SearchState, surface: Surface, leap: Leap
+    ) -> tuple[SearchState, Surface, Leap, bool] | None:
+        """Once the optimum of the draws at hand is reached, it need not be sought again on the same draws."""
+        drawn = len(state.archive.values)
+        if state.optimum is not None and state.optimum[0] is state.q and state.optimum[1] == drawn:
+            return state, surface, leap, True
+        polished = super()._polished(state, surface, leap)
+        if polished is None or not polished[-1]:
+            return polished
+        return replace(polished[0], optimum=(polished[0].q, drawn)), *polished[1:]
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
