@@ -192,8 +192,8 @@ class ByGradients(Doubts):
             if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
-        if rival is not None and surface is not None and not surface.poor and near(state.q, rival.q):
-            return self._returned(state, rival)  # it has led back
+        if rival is not None and surface is not None and self._in_vain(state, surface, rival):
+            return self._returned(state, rival)
         if rival is not None and state.phase is Phase.SURVEY and surface is not None:
             doubt = (
                 constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
@@ -211,6 +211,15 @@ class ByGradients(Doubts):
         if surface is not None and self._near_the_top(surface):
             return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _in_vain(self, state: SearchState, surface: Surface, rival: SearchState) -> bool:
+        """Whether a visit has led back to the result that was left, or is far below it and has taken long."""
+        if surface.poor or near(state.q, rival.q):
+            return not surface.poor
+        long = state.n_evaluations > (1.0 + constants.VISIT_SHARE) * rival.n_evaluations
+        return long and self._cannot_be_better(
+            surface, replace(state, surface=surface).gap, rival.lower_bound
+        )
 
     def _stuck(self, state: SearchState, surface: Surface) -> bool:
         """Whether very many draws would be needed here, so that other places are looked at first."""
@@ -237,7 +246,16 @@ class ByGradients(Doubts):
         if state.rival is not None and near(best.q, state.rival.q):
             return self._returned(state, state.rival)
         more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
-        moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
+        stretch = (best.lower_bound - surface.lower_bound) / max(surface.gap, surface.noise)
+        moved = replace(
+            state,
+            q=best.q,
+            surface=best,
+            leap=None,
+            verified=False,
+            want=more,
+            stretch=max(state.least_stretch, stretch),
+        )
         return refined(moved, surface.size)
 
     def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:

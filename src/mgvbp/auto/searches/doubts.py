@@ -40,11 +40,12 @@ class Doubts(Elsewhere):
         if needed > size:
             more = math.ceil(constants.MORE_FRESH * needed)
             return replace(refined(state, surface.size), want=more)
-        stretch = 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF)
-        state = replace(state, stretch=max(state.stretch, stretch))
-        if state.stretch * surface.noise > self.tol:
-            return refined(replace(state, verified=False), constants.MORE * surface.size)
-        return refined(replace(state, cleared=len(archive.values)), surface.size)
+        stretch = max(state.stretch, 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF))
+        uncertain = stretch * surface.noise
+        if uncertain > self.tol:  # by how much it stretches then, other fresh draws will say
+            growth = min(constants.MORE, max(1.1, 1.05 * uncertain / self.tol))
+            return refined(replace(state, verified=False), growth * surface.size)
+        return refined(replace(state, stretch=stretch, cleared=len(archive.values)), surface.size)
 
     def _compared(self, state: SearchState, surface: Surface) -> SearchState:
         """Look for jumps in the values, which gradients do not show; if there are any, let the values judge.
