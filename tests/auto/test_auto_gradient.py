@@ -18,6 +18,7 @@ import mgvbp
 from common import case
 from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
 from mgvbp.auto.arrival.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
+from mgvbp.auto.steps.leap import propose
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
 from mgvbp.interop.functions.compiled import Compiled
@@ -696,3 +697,47 @@ def test_hard_targets_are_found_from_a_distance(name):
     stored = json.loads((Path(__file__).parents[1] / "zoo" / "reference.json").read_text(encoding="utf-8"))
     gap = stored[name]["full"]["lower_bound"] - bound
     assert not optimizer.converged or gap < optimizer.gap + 3.0 * optimizer.gap_se + 0.04
+
+
+# --- visits to other modes ----------------------------------------------------------------------------
+
+
+def _result():
+    """A certified search on a density that is somewhat skewed, and its rules."""
+
+    def function(theta):
+        return (theta - np.exp(theta)).sum(axis=1), 1.0 - np.exp(theta)
+
+    search = run(function, 3)
+    assert search.converged
+    return search.best, search.rules
+
+
+def test_a_visit_that_has_led_back_is_over():
+    result, rules = _result()
+    back = rules._settled(replace(result, rival=result, ending=None, n_evaluations=5000), result.surface)
+    assert back.rival is None
+    assert back.archive is result.archive
+    assert back.seen[-1] is result.q
+    assert back.n_evaluations == 5000
+
+
+@pytest.mark.parametrize(("spent", "below", "over"), [(1.2, 50.0, False), (1.5, 50.0, True), (1.5, 0.0, False)])
+def test_a_long_visit_is_over_where_the_bound_is_far_below(spent, below, over):
+    result, rules = _result()
+    elsewhere = Gaussian.from_factor(result.q.mean + 9.0, result.q.factor, result.q.family)
+    surface = replace(result.surface, q=elsewhere, lower_bound=result.lower_bound - below)
+    visit = replace(
+        result, rival=result, ending=None, q=elsewhere, n_evaluations=int(spent * result.n_evaluations)
+    )
+    assert rules._in_vain(visit, surface, result) == over
+
+
+def test_polishing_is_not_repeated_on_the_same_draws():
+    result, rules = _result()
+    leap = propose(result.surface, 1.0, extrapolate=False)
+    once = rules._polished(result, result.surface, leap)
+    again = rules._polished(*once[:3])
+    assert all(one is other for one, other in zip(again, once, strict=True))
+    more = result.archive.add(result.q, result.q.sample(5, 0), np.zeros(5), np.zeros((5, 3)))
+    assert rules._polished(replace(once[0], archive=more), *once[1:3])[0].optimum[1] == len(more.values)

@@ -78,20 +78,22 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     lower = np.tril(dpotri(factor, lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     fitted = slopes @ (roots * coefficients[columns]).T
-    residuals = _leave_out(weights, slopes, inverse, (columns, roots), v - fitted)
+    residuals, much = _leave_out(weights, slopes, inverse, (columns, roots), v - fitted)
     equation = np.zeros((len(coefficients), N))  # of each draw, its residuals times its slopes
     for j in range(d):
         equation[columns[j]] += (weights * residuals[:, j]) * (roots[j][:, None] * slopes.T)
-    errors = (inverse @ equation).T  # what each draw contributes to the coefficients
     i, k = np.triu_indices(d)
+    errors = (inverse[: d + len(i)] @ equation).T  # what each draw contributes to the quadratic part
+    own = np.zeros(N)  # what it contributes to the polynomial at itself, if that is not slight
+    own[much] = np.einsum("pn,pn->n", inverse @ equation[:, much], phi[1:, much])
     g, G = _quadratic_part(coefficients, d)
-    kept = errors[:, d : d + len(i)] * np.where(family.mask[i, k], np.sqrt(0.5), 0.0)
+    kept = errors[:, d:] * np.where(family.mask[i, k], np.sqrt(0.5), 0.0)
     return GradientFit(
         g=g,
         G=G,
         fitted=fitted,
         predicted=coefficients @ phi[1:],
-        own=np.einsum("np,pn->n", errors, phi[1:]),
+        own=own,
         residuals=residuals,
         errors=errors[:, :d],
         bends=Entries(kept),
@@ -100,11 +102,12 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
 
 def _leave_out(
     weights: Array, slopes: Array, inverse: Array, terms: tuple[Indices, Array], residuals: Array
-) -> Array:
+) -> tuple[Array, Indices]:
     """Residuals (N, d) of the polynomial that is fitted without the draw: (I − hat) r_out = r for its d equations.
 
     The matrix hat, (d, d), is what the equations of a draw say about themselves. Where they say little, the mean of its
-    diagonal stands for all of it. That is so for most draws if there are many.
+    diagonal stands for all of it. That is so for most draws if there are many; the indices of the others are returned
+    as well.
     """
     (columns, roots), d = terms, len(terms[0])
     own = sum(
@@ -120,7 +123,7 @@ def _leave_out(
         rows = (some @ block).reshape(len(much), d - j, len(block)) @ some[:, :, None]
         hat[:, j, j:] = hat[:, j:, j] = weights[much, None] * rows[:, :, 0]
     left_out[much] = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, residuals[much, :, None])[:, :, 0]
-    return np.asarray(left_out)
+    return left_out, much
 
 
 def _solved(
