@@ -722,7 +722,9 @@ def test_a_visit_that_has_led_back_is_over():
     assert back.n_evaluations == 5000
 
 
-@pytest.mark.parametrize(("spent", "below", "over"), [(1.2, 50.0, False), (1.5, 50.0, True), (1.5, 0.0, False)])
+@pytest.mark.parametrize(
+    ("spent", "below", "over"), [(1.2, 50.0, False), (1.5, 50.0, True), (1.5, 0.0, False)]
+)
 def test_a_long_visit_is_over_where_the_bound_is_far_below(spent, below, over):
     result, rules = _result()
     elsewhere = Gaussian.from_factor(result.q.mean + 9.0, result.q.factor, result.q.family)

@@ -129,9 +129,9 @@ that they need not exceed."""
 SLOWER = 2.0
 """Factor on what fresh draws show along slow directions: what is found of these with noise is less slow than they
 are."""
-BY_CHANCE = 4.0
+BY_CHANCE = 3.0
 """What fresh draws show along a slow direction counts if it is more than so many times what noise alone shows on
-average: two standard deviations. At 1 every third look asks for half as many draws again, for nothing."""
+average, which happens in one look of twelve. At 1 it is one of three, each of which asks for more draws for nothing."""
 MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
 """Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
 show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""
@@ -275,7 +275,7 @@ MOST_VISITS_BY_VALUES, MOST_VISITS_BY_GRADIENTS = 2, 4
 """How often the search leaves a result to look at another mode: by values it takes an evolution to get there."""
 VISIT_SHARE = 0.33
 """With gradients, the share of the evaluations before a visit after which it ends if its surface does not promise a
-third of what its bound is below the result's: on a long ridge it may come near by small steps, for thousands of them."""
+third of what its bound is below the result's: on a long ridge it may come near by small steps, thousands of them."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

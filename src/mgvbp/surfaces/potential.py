@@ -36,14 +36,19 @@ from mgvbp.surfaces.gradient_regression import Draws, Entries, Followed, Gradien
 def degrees(draws: Draws) -> list[int]:
     """The degrees from the third on that the draws determine, and that are affordable."""
     N, d = draws.eps.shape
-    equations = d / float(draws.weights @ draws.weights)
+    effective = 1.0 / float(draws.weights @ draws.weights)
     affordable = []
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
         size = comb(d + degree, degree) - 1
-        if size > constants.GRADIENT_ROOM * equations or size**3 + N * size**2 > constants.MOST_WORK:
+        if not determined(degree, d, effective) or size**3 + N * size**2 > constants.MOST_WORK:
             break
         affordable.append(degree)
     return affordable
+
+
+def determined(degree: int, dim: int, effective: float) -> bool:
+    """Whether so many effective draws determine a polynomial; a quadratic is fitted to any that suffice for it."""
+    return degree == 2 or comb(dim + degree, degree) - 1 <= constants.GRADIENT_ROOM * dim * effective
 
 
 class _Equations(NamedTuple):
@@ -126,9 +131,7 @@ def _leave_out(
     return left_out, much
 
 
-def _solved(
-    eps: Array, weights: Array, sums: Callable[[Array], Array], degree: int
-) -> _Equations | None:
+def _solved(eps: Array, weights: Array, sums: Callable[[Array], Array], degree: int) -> _Equations | None:
     """The normal equations of a polynomial, solved; None if they are singular.
 
     ``sums`` multiplies rows (k, N) with the gradients v (N, d).
@@ -168,7 +171,7 @@ class _Terms(NamedTuple):
     """For all α of one degree that begin with coordinate j: j, their indices, those of α − e_j, those of the α − 2e_j
     that exist, which belong to the first of the α, and the powers α_j as a column."""
     slopes: tuple[Indices, Array]
-    """For each coordinate j and each β of lower degree: the index of the coefficient of α = β + e_j, and √α_j, (d, m)."""
+    """For each coordinate j and β of lower degree: the index of the coefficient of α = β + e_j, and √α_j, (d, m)."""
 
 
 @lru_cache(maxsize=32)
