@@ -36,19 +36,14 @@ from mgvbp.surfaces.gradient_regression import Draws, Entries, Followed, Gradien
 def degrees(draws: Draws) -> list[int]:
     """The degrees from the third on that the draws determine, and that are affordable."""
     N, d = draws.eps.shape
-    effective = 1.0 / float(draws.weights @ draws.weights)
+    equations = d / float(draws.weights @ draws.weights)
     affordable = []
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
         size = comb(d + degree, degree) - 1
-        if not determined(degree, d, effective) or size**3 + N * size**2 > constants.MOST_WORK:
+        if size > constants.GRADIENT_ROOM * equations or size**3 + N * size**2 > constants.MOST_WORK:
             break
         affordable.append(degree)
     return affordable
-
-
-def determined(degree: int, dim: int, effective: float) -> bool:
-    """Whether so many effective draws determine a polynomial; a quadratic is fitted to any that suffice for it."""
-    return degree == 2 or comb(dim + degree, degree) - 1 <= constants.GRADIENT_ROOM * dim * effective
 
 
 class _Equations(NamedTuple):

@@ -22,7 +22,6 @@ from mgvbp.auto.trial.trial import repetition
 from mgvbp.core.outcome import Check
 from mgvbp.families import Diagonal, Family, Full
 from mgvbp.surfaces.gradient_regression import quadratic
-from mgvbp.surfaces.potential import determined
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
@@ -34,11 +33,9 @@ class Doubts(Elsewhere):
         archive, q = state.archive, surface.q
         fresh = archive.latest(self._num_fresh(surface.rest))
         count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
+        shares = [self._look(part, surface) for part in archive.parted(count)]
+        looks = self._look(archive, surface), shares, self._look(fresh, surface)
         size = fresh.view(q).size
-        part = min(size, surface.size / count)
-        like = surface if determined(surface.degree, self.dim, part) else replace(surface, degree=2)
-        shares = [self._look(share, like) for share in archive.parted(count)]
-        looks = self._look(archive, surface), shares, self._look(fresh, like)
         noise, shown, needed = hidden(q, *looks, (surface.size, size), self.tol)
         if needed > size:
             more = math.ceil(constants.MORE_FRESH * needed)
