@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,15 @@ import mgvbp
 from common import case
 from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
 from mgvbp.auto.arrival.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
+from mgvbp.auto.steps.leap import propose
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
 from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.archive import equal_view
 from mgvbp.surfaces.gradient_regression import Draws, linear
-from mgvbp.surfaces.gradient_surface import fit_gradients
-from mgvbp.surfaces.potential import potential
+from mgvbp.surfaces.gradient_surface import _given, fit_gradients, follow_gradients
+from mgvbp.surfaces.potential import _polynomials, _terms, potential
 from zoo import TARGETS
 from zoo.base import jax_backend
 from zoo.bound import lower_bound
@@ -230,6 +232,31 @@ def test_potential_leaves_draws_out():
         np.testing.assert_allclose(estimate.errors[n], moved, rtol=1e-4, atol=1e-9)
 
 
+def test_polynomials_are_products_of_normalised_hermite_polynomials():
+    eps = np.random.default_rng(3).standard_normal((7, 3))
+    phi = _polynomials(eps, _terms(3, 5))
+    multisets = [m for k in range(6) for m in combinations_with_replacement(range(3), k)]
+    assert len(phi) == len(multisets)
+    for row, multiset in zip(phi, multisets, strict=True):
+        expected = np.ones(7)
+        for j, x in enumerate(eps.T):
+            k = multiset.count(j)
+            expected *= hermeval(x, np.eye(6)[k]) / math.sqrt(math.factorial(k))
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [3, 4])
+def test_draws_of_slight_leverage_are_left_out_nearly_as_all_are(degree, monkeypatch):
+    """Most of many draws are left out by the mean of their leverages; the errors of all together hardly change."""
+    draws = some_draws(11, 600, 4, lambda eps: np.sin(2.0 * eps) + eps[:, ::-1] ** 2)
+    nearly = potential(draws, Full(4), degree)
+    monkeypatch.setattr("mgvbp.surfaces.constants.SLIGHT_LEVERAGE", 0.0)
+    exactly = potential(draws, Full(4), degree)
+    assert (nearly.residuals != exactly.residuals).any()
+    for one, other in ((nearly.errors, exactly.errors), (nearly.bends.entries, exactly.bends.entries)):
+        assert np.square(one).sum() == pytest.approx(np.square(other).sum(), rel=0.03)
+
+
 # --- surfaces -----------------------------------------------------------------------------------------
 
 
@@ -332,6 +359,36 @@ def test_what_a_draw_predicts_of_itself_is_what_leaving_it_out_takes_away(fitted
         without = fitted(Draws(eps, v, few / few.sum(), np.arange(30)), Full(2))
         k = pair[0]
         assert whole.predicted[k] - whole.own[k] == pytest.approx(without.predicted[k], rel=1e-5)
+
+
+@EACH
+@pytest.mark.parametrize("tol", [1e9, 1e-6])
+def test_a_surface_is_followed_to_what_is_fitted(family, tol):
+    """At its own Gaussian and at others: what is left out is the noise alone."""
+    structure, rng = FAMILIES[family], np.random.default_rng(6)
+    q = Gaussian.from_factor(np.zeros(4), structure.factor(variance=np.ones(4)), structure)
+    archive = Archive.empty(4).add(q, *_smooth(q.sample(150, rng)))
+    fitted = fit_gradients(archive.view(q), archive.values, archive.gradients, archive.groups, tol)
+    assert fitted.degree == 2 if tol > 1.0 else fitted.degree > 2
+    for mean in (0.0, 0.2):
+        there = Gaussian.from_factor(np.full(4, mean), structure.factor(variance=np.full(4, 1.1)), structure)
+        view = archive.view(there)
+        found = follow_gradients(view, archive.values, archive.gradients, fitted)
+        given = _given(view, archive.values, archive.gradients, archive.groups)[0]
+        known = linear(given, structure) if fitted.degree == 2 else potential(given, structure, fitted.degree)
+        np.testing.assert_allclose(found.g, known.g, atol=1e-9)
+        np.testing.assert_allclose(found.G, known.G, atol=1e-9)
+        h = archive.values - view.log_q
+        assert found.lower_bound == pytest.approx(float(view.weights @ (h - known.predicted)), abs=1e-9)
+
+
+def _smooth(theta):
+    """Draws with the values and gradients of a log density that is nearly N(0, I)'s."""
+    bend = 0.1 * (np.sin(2.0 * theta).sum(axis=1) + theta[:, 0] ** 2 * theta[:, 1])
+    slopes = 0.2 * np.cos(2.0 * theta) - theta
+    slopes[:, 0] += 0.2 * theta[:, 0] * theta[:, 1]
+    slopes[:, 1] += 0.1 * theta[:, 0] ** 2
+    return theta, bend - 0.5 * np.square(theta).sum(axis=1), slopes
 
 
 def test_a_polynomial_that_leaves_no_noise_is_not_believed_altogether():
@@ -640,3 +697,49 @@ def test_hard_targets_are_found_from_a_distance(name):
     stored = json.loads((Path(__file__).parents[1] / "zoo" / "reference.json").read_text(encoding="utf-8"))
     gap = stored[name]["full"]["lower_bound"] - bound
     assert not optimizer.converged or gap < optimizer.gap + 3.0 * optimizer.gap_se + 0.04
+
+
+# --- visits to other modes ----------------------------------------------------------------------------
+
+
+def _result():
+    """A certified search on a density that is somewhat skewed, and its rules."""
+
+    def function(theta):
+        return (theta - np.exp(theta)).sum(axis=1), 1.0 - np.exp(theta)
+
+    search = run(function, 3)
+    assert search.converged
+    return search.best, search.rules
+
+
+def test_a_visit_that_has_led_back_is_over():
+    result, rules = _result()
+    back = rules._settled(replace(result, rival=result, ending=None, n_evaluations=5000), result.surface)
+    assert back.rival is None
+    assert back.archive is result.archive
+    assert back.seen[-1] is result.q
+    assert back.n_evaluations == 5000
+
+
+@pytest.mark.parametrize(
+    ("spent", "below", "over"), [(1.2, 50.0, False), (1.5, 50.0, True), (1.5, 0.0, False)]
+)
+def test_a_long_visit_is_over_where_the_bound_is_far_below(spent, below, over):
+    result, rules = _result()
+    elsewhere = Gaussian.from_factor(result.q.mean + 9.0, result.q.factor, result.q.family)
+    surface = replace(result.surface, q=elsewhere, lower_bound=result.lower_bound - below)
+    visit = replace(
+        result, rival=result, ending=None, q=elsewhere, n_evaluations=int(spent * result.n_evaluations)
+    )
+    assert rules._in_vain(visit, surface, result) == over
+
+
+def test_polishing_is_not_repeated_on_the_same_draws():
+    result, rules = _result()
+    leap = propose(result.surface, 1.0, extrapolate=False)
+    once = rules._polished(result, result.surface, leap)
+    again = rules._polished(*once[:3])
+    assert all(one is other for one, other in zip(again, once, strict=True))
+    more = result.archive.add(result.q, result.q.sample(5, 0), np.zeros(5), np.zeros((5, 3)))
+    assert rules._polished(replace(once[0], archive=more), *once[1:3])[0].optimum[1] == len(more.values)

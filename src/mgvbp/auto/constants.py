@@ -123,18 +123,21 @@ MOST_LOOKED = 40_000
 SLOW, MOST_SLOW = 0.5, 64.0
 """A direction is slow if a leap takes less than this share of the way along it; the largest factor by which that
 stretches the gap."""
-FRESH_NOISE, FRESH_SHARE = 0.4, 0.12
+FRESH_NOISE, FRESH_SHARE = 0.4, 0.2
 """The share of the tolerance that the noise of fresh draws along slow directions may cost, and the share of all draws
 that they need not exceed."""
 SLOWER = 2.0
 """Factor on what fresh draws show along slow directions: what is found of these with noise is less slow than they
 are."""
+BY_CHANCE = 3.0
+"""What fresh draws show along a slow direction counts if it is more than so many times what noise alone shows on
+average, which happens in one look of twelve. At 1 it is one of three, each of which asks for more draws for nothing."""
 MOST_LANCZOS, SLOW_STEP, MOST_SHARES = 12, 0.1, 16
 """Steps of Lanczos, each of which fits a surface so many standard deviations away, and most shares of the draws that
 show the noise. With half as many steps the slowest direction of a local level with 80 states is found in part."""
-MORE, MORE_FRESH = 1.5, 2.5
-"""Factor on all draws where fresh ones show that the bound still rises along a slow direction, and on the fresh draws
-that are needed: they are a smaller share of all once they are among them, and q may move."""
+MORE, MORE_FRESH = 1.5, 1.4
+"""Largest factor on all draws where fresh ones show that the bound still rises along a slow direction, and that on the
+fresh draws that are needed: they are a smaller share of all once they are among them, and q may move."""
 MOST_LEAPS = 24
 """Most leaps that one polishing makes."""
 MOST_POLISHED = 60_000
@@ -270,6 +273,9 @@ LAPLACE_DOUBT = 0.5
 and be followed still."""
 MOST_VISITS_BY_VALUES, MOST_VISITS_BY_GRADIENTS = 2, 4
 """How often the search leaves a result to look at another mode: by values it takes an evolution to get there."""
+VISIT_SHARE = 0.33
+"""With gradients, the share of the evaluations before a visit after which it ends if its surface does not promise a
+third of what its bound is below the result's: on a long ridge it may come near by small steps, thousands of them."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

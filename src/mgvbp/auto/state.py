@@ -118,6 +118,8 @@ class SearchState:
     """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
     climbed: int = 0
     """How many rounds of climbs there were: one at the start, and one before a certificate."""
+    optimum: tuple[Gaussian, int] | None = None
+    """The last optimum of the draws at hand, by gradients, and how many draws there were."""
     cleared: int = 0
     """The draws of the archive when slow directions were last found to hide nothing."""
     chords: Chords | None = None

@@ -9,6 +9,7 @@ draws ("sticking the landing", Roeder, Wu and Duvenaud 2017).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mgvbp.core.linalg import SINGULAR, Array, collinear, symmetric_part
 from mgvbp.families import BlockDiagonal, Diagonal, Family
+from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.surface import orthogonal
 
@@ -150,16 +152,41 @@ def linear(draws: Draws, family: Family) -> GradientFit | None:
     )
 
 
-def linear_followed(draws: Draws) -> tuple[Array, Array, Array] | None:
-    """g, G and what the quadratic predicts of h (N,), as `linear` has them, without any errors."""
-    root = np.sqrt(draws.weights)[:, None]
-    Z = np.concatenate([root, root * draws.eps], axis=1)
-    factor, failed = dpotrf(Z.T @ Z, lower=1)
-    if failed or collinear(factor, np.square(Z).sum(axis=0)):
+class Slopes(NamedTuple):
+    """Draws of which only sums over the gradients are taken, which spares the gradients in the frame."""
+
+    q: Gaussian
+    eps: Array
+    """The draws in the frame of q, (N, d)."""
+    weights: Array
+    """Their weights, (N,), which add up to 1."""
+    gradients: Array
+    """Gradients of the log density by θ, (N, d)."""
+
+    def sums(self, rows: Array) -> Array:
+        """``rows`` (k, N) times the gradients v of h in the frame, (k, d)."""
+        return np.asarray(self.q.family.solve(self.q.factor, rows @ self.gradients) + rows @ self.eps)
+
+
+class Followed(NamedTuple):
+    """What a surface is followed by: g, G and the mean over the draws of what they predict of h."""
+
+    g: Array
+    G: Array
+    mean: float
+
+
+def linear_followed(draws: Slopes) -> Followed | None:
+    """What `linear` has, without any errors; None where it is singular."""
+    Z = np.concatenate([np.ones((1, len(draws.eps))), draws.eps.T])
+    weighted = draws.weights * Z
+    gram = weighted @ Z.T
+    factor, failed = dpotrf(gram, lower=1)
+    if failed or collinear(factor, gram.diagonal()):
         return None
-    coefficients = dpotrs(factor, Z.T @ (root * draws.v), lower=1)[0]
+    coefficients = dpotrs(factor, draws.sums(weighted), lower=1)[0]
     g, G = coefficients[0], symmetric_part(-0.5 * coefficients[1:])
-    return g, G, quadratic(draws.eps, g, G)
+    return Followed(g, G, float(gram[0, 1:] @ g - np.vdot(gram[1:, 1:], G) + G.trace()))
 
 
 def quadratic(eps: Array, g: Array, G: Array) -> Array:

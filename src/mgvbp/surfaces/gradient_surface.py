@@ -13,7 +13,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.archive import View
-from mgvbp.surfaces.gradient_regression import Draws, GradientFit, linear, linear_followed
+from mgvbp.surfaces.gradient_regression import Draws, GradientFit, Slopes, linear, linear_followed
 from mgvbp.surfaces.potential import degrees, potential, potential_followed
 from mgvbp.surfaces.surface import Surface, on_a_ridge
 
@@ -67,45 +67,55 @@ def fit_gradients(
     )
 
 
-def follow_gradients(
-    view: View, values: Array, gradients: Array, groups: NDArray[np.intp], like: Surface
-) -> Surface | None:
+def follow_gradients(view: View, values: Array, gradients: Array, like: Surface) -> Surface | None:
     """The surface of a view by the polynomial of the degree that ``like`` has, without its noise.
 
     It costs a small part of `fit_gradients`. The bounds of several such surfaces, through the same draws, can be
     compared with each other. Noise, residuals and errors are those of ``like``.
     """
-    given = _given(view, values, gradients, groups)
-    if given is None:
+    weighted, q = _weighted(view, values), view.q
+    if weighted is None:
         return None
-    (draws, h, effective), q = given, view.q
+    keep, eps, h, weights, effective = weighted
+    draws = Slopes(q, eps, weights, gradients[keep])
     found = linear_followed(draws) if like.degree == 2 else potential_followed(draws, like.degree)
-    if found is None:
+    if found is None or not np.isfinite(found.g).all():
         return None
-    (g, G, predicted), weights = found, draws.weights
+    g, G = found.g, found.G
     mean = float(weights @ h)
-    bound = mean - float(weights @ predicted)
-    if not (bound - mean) ** 2 <= 9.0 * float(weights @ np.square(h - mean)):
+    if not found.mean**2 <= 9.0 * float(weights @ np.square(h - mean)):
         return None
     gap = 0.5 * float(g @ _solved(G, g[:, None])[:, 0]) + float(np.square(G[q.family.mask]).sum())
-    return replace(like, q=q, lower_bound=bound, g=g, G=G, num_draws=len(h), size=effective, gap=gap)
+    return replace(
+        like, q=q, lower_bound=mean - found.mean, g=g, G=G, num_draws=len(h), size=effective, gap=gap
+    )
 
 
 def _given(
     view: View, values: Array, gradients: Array, groups: NDArray[np.intp]
 ) -> tuple[Draws, Array, float] | None:
     """What a regression is given, h at its draws, and their effective number; None if there are too few."""
-    q, d = view.q, view.q.dim
-    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
-    if np.count_nonzero(keep) < d + 2:
+    weighted, q = _weighted(view, values), view.q
+    if weighted is None:
         return None
-    eps, weights = view.eps[keep], view.weights[keep]
-    weights = weights / weights.sum()
-    h, v = values[keep] - view.log_q[keep], q.family.solve(q.factor, gradients[keep]) + eps
-    effective = 1.0 / float(weights @ weights)
-    if effective < d + 1.5 or not np.isfinite(v).all():
+    keep, eps, h, weights, effective = weighted
+    v = q.family.solve(q.factor, gradients[keep]) + eps
+    if not np.isfinite(v).all():
         return None
     return Draws(eps, v, weights, _twins(groups[keep])), h, effective
+
+
+def _weighted(view: View, values: Array) -> tuple[NDArray[np.intp], Array, Array, Array, float] | None:
+    """The draws whose weights count, in the frame, with h, weights and effective number; None if there are too few."""
+    keep, d = np.flatnonzero(view.weights > constants.NEGLIGIBLE / max(len(values), 1)), view.q.dim
+    if len(keep) < d + 2:
+        return None
+    weights = view.weights[keep]
+    weights = weights / weights.sum()
+    effective = 1.0 / float(weights @ weights)
+    if effective < d + 1.5:
+        return None
+    return keep, view.eps[keep], values[keep] - view.log_q[keep], weights, effective
 
 
 def _solved(G: Array, right: Array) -> Array:
@@ -179,7 +189,8 @@ class _Fit:
         gram = 0.5 * (errors[rows] @ solved[:, rows]) + self.estimate.bends.gram(rows)
         starts = np.searchsorted(rows, some)
         if len(some) < len(rows):
-            gram = np.add.reduceat(np.add.reduceat(gram, starts, axis=0), starts, axis=1)
+            for _ in range(2):  # sums of rows are much faster than sums of columns
+                gram = np.ascontiguousarray(np.add.reduceat(gram, starts, axis=0).T)
         total = float(np.vdot(gram, gram)) - float(np.square(gram.diagonal()).sum())
         return max(total, 0.0) * len(firsts) * (len(firsts) - 1.0) / (len(some) * (len(some) - 1.0))
 

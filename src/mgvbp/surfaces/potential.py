@@ -9,10 +9,15 @@ for one set of coefficients: 100 draws of 10 parameters determine all 285 up to 
 their gradients are orthogonal under N(0, I), so that higher degrees leave the expected g and G as they are. They take
 away most of the noise of g and G, since what a quadratic misses of a smooth log density is mostly of degree three and
 four.
+
+For each j the :math:`\alpha` with :math:`\alpha_j > 0` are :math:`\beta + e_j`, where :math:`\beta` runs through all
+polynomials of lower degree. So the slopes of all coordinates are the same few polynomials, and their inner products are
+taken once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
@@ -25,7 +30,7 @@ from mgvbp.core.linalg import Array, collinear
 from mgvbp.families import Family
 from mgvbp.families.base import Indices
 from mgvbp.surfaces import constants
-from mgvbp.surfaces.gradient_regression import Draws, Entries, GradientFit
+from mgvbp.surfaces.gradient_regression import Draws, Entries, Followed, GradientFit, Slopes
 
 
 def degrees(draws: Draws) -> list[int]:
@@ -34,11 +39,8 @@ def degrees(draws: Draws) -> list[int]:
     equations = d / float(draws.weights @ draws.weights)
     affordable = []
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
-        size, slopes = comb(d + degree, degree) - 1, comb(d + degree - 1, degree - 1)
-        if (
-            size > constants.GRADIENT_ROOM * equations
-            or size**3 + N * d * size * slopes > constants.MOST_WORK
-        ):
+        size = comb(d + degree, degree) - 1
+        if size > constants.GRADIENT_ROOM * equations or size**3 + N * size**2 > constants.MOST_WORK:
             break
         affordable.append(degree)
     return affordable
@@ -49,49 +51,41 @@ class _Equations(NamedTuple):
 
     phi: Array
     """All polynomials at the draws, one per row; the first is the constant."""
-    slopes: list[tuple[Indices, Array]]
-    """For each coordinate j: the polynomials with α_j > 0, and their slopes at the draws, (N, columns)."""
     factor: Array
     """The lower Cholesky factor of the normal equations."""
     coefficients: Array
 
 
-def potential_followed(draws: Draws, degree: int) -> tuple[Array, Array, Array] | None:
-    """g, G and what the polynomial of this degree predicts of h (N,), without any errors: cheap, to follow a surface.
-
-    None if the equations are singular.
-    """
-    solved = _solved(draws, degree)
+def potential_followed(draws: Slopes, degree: int) -> Followed | None:
+    """What `potential` has, without any errors: cheap, to follow a surface. None if the equations are singular."""
+    solved = _solved(draws.eps, draws.weights, draws.sums, degree)
     if solved is None:
         return None
     g, G = _quadratic_part(solved.coefficients, draws.eps.shape[1])
-    return g, G, solved.coefficients @ solved.phi[1:]
+    return Followed(g, G, float(solved.coefficients @ (solved.phi[1:] @ draws.weights)))
 
 
 def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
     """Weighted least squares for a polynomial h of degree ``degree``; None if the equations are singular."""
     weights, v = draws.weights, draws.v
     N, d = draws.eps.shape
-    equations = _solved(draws, degree)
+    equations = _solved(draws.eps, weights, lambda rows: rows @ v, degree)
     if equations is None:
         return None
-    phi, slopes, factor, coefficients = equations
+    phi, factor, coefficients = equations
+    columns, roots = _terms(d, degree).slopes
+    slopes = np.ascontiguousarray(phi[: columns.shape[1]].T)
     lower = np.tril(dpotri(factor, lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
+    fitted = slopes @ (roots * coefficients[columns]).T
+    residuals, much = _leave_out(weights, slopes, inverse, (columns, roots), v - fitted)
+    equation = np.zeros((len(coefficients), N))  # of each draw, its residuals times its slopes
+    for j in range(d):
+        equation[columns[j]] += (weights * residuals[:, j]) * (roots[j][:, None] * slopes.T)
     i, k = np.triu_indices(d)
-    count = d + len(i)  # coefficients of degree one and two come first
-    fitted, hat, influence = np.empty((N, d)), np.empty((N, d, d)), np.empty((d, N, count))
-    own = np.empty((N, d))  # influence of each slope on the polynomial at its own draw
-    for j, (columns, X) in enumerate(slopes):
-        fitted[:, j] = X @ coefficients[columns]
-        solved = weights[:, None] * (X @ inverse[columns])
-        influence[j] = solved[:, :count]
-        own[:, j] = np.einsum("np,pn->n", solved, phi[1:])
-        for other, (others, Y) in enumerate(slopes):
-            hat[:, j, other] = np.einsum("np,np->n", solved[:, others], Y)
-    # leave-one-out: (I − hat) r_out = r, for the d equations of each draw together
-    residuals = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, (v - fitted)[:, :, None])[:, :, 0]
-    errors = np.einsum("jnp,nj->np", influence, residuals)
+    errors = (inverse[: d + len(i)] @ equation).T  # what each draw contributes to the quadratic part
+    own = np.zeros(N)  # what it contributes to the polynomial at itself, if that is not slight
+    own[much] = np.einsum("pn,pn->n", inverse @ equation[:, much], phi[1:, much])
     g, G = _quadratic_part(coefficients, d)
     kept = errors[:, d:] * np.where(family.mask[i, k], np.sqrt(0.5), 0.0)
     return GradientFit(
@@ -99,30 +93,59 @@ def potential(draws: Draws, family: Family, degree: int) -> GradientFit | None:
         G=G,
         fitted=fitted,
         predicted=coefficients @ phi[1:],
-        own=np.einsum("nj,nj->n", own, residuals),
-        residuals=np.asarray(residuals, dtype=np.float64),
+        own=own,
+        residuals=residuals,
         errors=errors[:, :d],
         bends=Entries(kept),
     )
 
 
-def _solved(draws: Draws, degree: int) -> _Equations | None:
-    """The normal equations of a polynomial, solved; None if they are singular."""
-    eps, weights, v = draws.eps, draws.weights, draws.v
+def _leave_out(
+    weights: Array, slopes: Array, inverse: Array, terms: tuple[Indices, Array], residuals: Array
+) -> tuple[Array, Indices]:
+    """Residuals (N, d) of the polynomial that is fitted without the draw: (I − hat) r_out = r for its d equations.
+
+    The matrix hat, (d, d), is what the equations of a draw say about themselves. Where they say little, the mean of its
+    diagonal stands for all of it. That is so for most draws if there are many; the indices of the others are returned
+    as well.
+    """
+    (columns, roots), d = terms, len(terms[0])
+    own = sum(
+        root[:, None] * inverse[np.ix_(column, column)] * root
+        for column, root in zip(columns, roots, strict=True)
+    )
+    leverage = weights * np.einsum("nm,nm->n", slopes @ own, slopes) / d
+    left_out = residuals / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)[:, None]
+    much = np.flatnonzero(leverage > constants.SLIGHT_LEVERAGE)
+    hat, some = np.empty((len(much), d, d)), slopes[much]
+    for j in range(d):
+        block = roots[j][:, None] * inverse[columns[j]][:, columns[j:].ravel()] * roots[j:].ravel()
+        rows = (some @ block).reshape(len(much), d - j, len(block)) @ some[:, :, None]
+        hat[:, j, j:] = hat[:, j:, j] = weights[much, None] * rows[:, :, 0]
+    left_out[much] = np.linalg.solve((1.0 + 1e-9) * np.eye(d) - hat, residuals[much, :, None])[:, :, 0]
+    return left_out, much
+
+
+def _solved(eps: Array, weights: Array, sums: Callable[[Array], Array], degree: int) -> _Equations | None:
+    """The normal equations of a polynomial, solved; None if they are singular.
+
+    ``sums`` multiplies rows (k, N) with the gradients v (N, d).
+    """
     terms = _terms(eps.shape[1], degree)
+    columns, roots = terms.slopes
     phi = _polynomials(eps, terms)
-    # the equations of coordinate j, (N, columns): only polynomials with α_j > 0 have a slope in this coordinate
-    slopes = [(columns, phi[source].T * root) for columns, source, root in terms.slopes]
+    slopes = phi[: columns.shape[1]]
+    weighted = weights * slopes
+    gram, sides = weighted @ slopes.T, sums(weighted)
     A, right = np.zeros((len(phi) - 1,) * 2), np.zeros(len(phi) - 1)
-    for j, (columns, X) in enumerate(slopes):
-        weighted = weights[:, None] * X
-        A[np.ix_(columns, columns)] += weighted.T @ X
-        right[columns] += v[:, j] @ weighted
+    for j, (column, root) in enumerate(zip(columns, roots, strict=True)):
+        A[np.ix_(column, column)] += root[:, None] * gram * root
+        right[column] += root * sides[:, j]
     squares = A.diagonal().copy()
     factor, failed = dpotrf(A.T, lower=1, overwrite_a=1)
     if failed or collinear(factor, squares):
         return None
-    return _Equations(phi, slopes, factor, dpotrs(factor, right, lower=1)[0])
+    return _Equations(phi, factor, dpotrs(factor, right, lower=1)[0])
 
 
 def _quadratic_part(coefficients: Array, dim: int) -> tuple[Array, Array]:
@@ -139,35 +162,51 @@ def _quadratic_part(coefficients: Array, dim: int) -> tuple[Array, Array]:
 class _Terms(NamedTuple):
     """How polynomials up to a degree follow from lower ones, and which polynomials are their slopes."""
 
-    recurrences: list[tuple[int, int, int, int]]
-    """For each polynomial α but the constant: a coordinate j, its power, and the indices of α − e_j and α − 2e_j."""
-    slopes: list[tuple[Indices, Indices, Array]]
-    """For each coordinate j and the α with α_j > 0: the indices of their coefficients and of α − e_j, and √α_j."""
+    recurrences: list[tuple[int, slice, slice, slice, Array]]
+    """For all α of one degree that begin with coordinate j: j, their indices, those of α − e_j, those of the α − 2e_j
+    that exist, which belong to the first of the α, and the powers α_j as a column."""
+    slopes: tuple[Indices, Array]
+    """For each coordinate j and β of lower degree: the index of the coefficient of α = β + e_j, and √α_j, (d, m)."""
 
 
 @lru_cache(maxsize=32)
 def _terms(dim: int, degree: int) -> _Terms:
-    multisets = [m for k in range(degree + 1) for m in combinations_with_replacement(range(dim), k)]
+    levels = [list(combinations_with_replacement(range(dim), k)) for k in range(degree + 1)]
+    starts = np.cumsum([0, *map(len, levels)])
+    multisets = [m for level in levels for m in level]
     index = {m: n for n, m in enumerate(multisets)}
     recurrences = []
-    slopes: list[list[tuple[int, int, int]]] = [[] for _ in range(dim)]
-    for n, m in enumerate(multisets[1:], start=1):
-        for j in set(m):
-            at = m.index(j)
-            slopes[j].append((n, index[m[:at] + m[at + 1 :]], m.count(j)))
-        j, power = m[-1], m.count(m[-1])
-        recurrences.append((j, power, index[m[:-1]], index[m[:-2]] if power > 1 else 0))
-    columns = [np.array(rows).T for rows in slopes]
-    return _Terms(recurrences, [(n - 1, source, np.sqrt(power)) for n, source, power in columns])
+    for k in range(1, degree + 1):
+        first = int(starts[k])
+        for j in range(dim):
+            # what follows the first j is a multiset of coordinates from j on; these stand last among their degree
+            count, once, twice = (_from(dim - j, k - n) for n in (1, 1, 2))
+            alpha = slice(first, first + count)
+            powers = np.array([[float(m.count(j))] for m in multisets[alpha]])
+            before = slice(int(starts[k]) - once, int(starts[k]))
+            last = slice(int(starts[k - 1]) - twice, int(starts[k - 1]))
+            recurrences.append((j, alpha, before, last, powers))
+            first += count
+    lower = multisets[: starts[degree]]
+    columns = [[index[tuple(sorted((*m, j)))] - 1 for m in lower] for j in range(dim)]
+    roots = [[m.count(j) + 1.0 for m in lower] for j in range(dim)]
+    return _Terms(recurrences, (np.array(columns), np.sqrt(roots)))
+
+
+def _from(coordinates: int, degree: int) -> int:
+    """The number of multisets of so many coordinates; none of a negative degree."""
+    return comb(coordinates + degree - 1, degree) if degree >= 0 else 0
 
 
 def _polynomials(eps: Array, terms: _Terms) -> Array:
     """All φ_α at the draws (N, d), one per row, by √α_j φ_α = ε_j φ_{α−e_j} − √(α_j − 1) φ_{α−2e_j}."""
-    x, phi = np.ascontiguousarray(eps.T), np.empty((1 + len(terms.recurrences), len(eps)))
+    x = np.ascontiguousarray(eps.T)
+    phi = np.empty((terms.recurrences[-1][1].stop, len(eps)))
     phi[0] = 1.0
-    for n, (j, power, once, twice) in enumerate(terms.recurrences, start=1):
-        row = x[j] * phi[once]
-        if power > 1:
-            row -= np.sqrt(power - 1.0) * phi[twice]
-        phi[n] = row / np.sqrt(power)
+    for j, alpha, once, twice, powers in terms.recurrences:
+        rows = phi[alpha]
+        np.multiply(x[j], phi[once], out=rows)
+        again = twice.stop - twice.start
+        rows[:again] -= np.sqrt(powers[:again] - 1.0) * phi[twice]
+        rows /= np.sqrt(powers)
     return phi

@@ -32,11 +32,19 @@ def test_what_is_hidden_is_that_of_the_slow_direction():
     found = hidden(q, surfaces(start), shares, surfaces(np.array([1.0, 1.0, 0.5])), (100.0, 50.0), 0.01)
     variance = float(np.var(RATES[2] * 0.01 * noise[:, 2], ddof=1)) / 8.0
     assert found.noise == pytest.approx(0.5 * (1.0 / 0.1 - 1.0) * variance, rel=1e-3)
-    # ½ λ x² nats, x = 0.5, times what is not known of λ, less the noise of the fresh draws
+    # ½ λ x² nats, x = 0.5, times what is not known of λ, less the noise of the fresh draws and of all
     cost = 0.5 * constants.SLOWER / 0.1 * variance * 100.0
-    shown = 0.5 * constants.SLOWER * 0.1 * 0.5**2 - cost / 50.0
+    chance = cost / 50.0 + cost / 100.0
+    shown = 0.5 * constants.SLOWER * 0.1 * 0.5**2 - chance
     assert found.shown == pytest.approx(shown, rel=1e-3)
-    assert found.needed == pytest.approx(min(cost / (constants.FRESH_NOISE * 0.01), 12.0), rel=1e-3)
+    most = constants.FRESH_SHARE * 100.0
+    assert found.needed == pytest.approx(min(cost / (constants.FRESH_NOISE * 0.01), most), rel=1e-3)
+    # what noise alone may show says nothing
+    x = np.sqrt(chance / (0.5 * constants.SLOWER * 0.1))
+    for share, counts in ((0.9, False), (1.1, True)):
+        fresh = surfaces(np.array([0.0, 0.0, x * np.sqrt(share * constants.BY_CHANCE)]))
+        found = hidden(q, surfaces(start), shares, fresh, (100.0, 50.0), 0.01)
+        assert (found.shown > 0.0) == counts
 
 
 def test_nothing_is_hidden_where_leaps_arrive():

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from mgvbp.auto import constants
 from mgvbp.auto.arrival.ascent import Ascent, Point
 from mgvbp.auto.arrival.laplace import laplace, narrow, place
-from mgvbp.auto.searches.court import leaving, refuted
+from mgvbp.auto.searches.court import leaving, near, refuted
 from mgvbp.auto.searches.doubts import Doubts
 from mgvbp.auto.searches.elsewhere import LATE, affordable_climbs, scattered
 from mgvbp.auto.searches.rules import refined
@@ -65,6 +65,7 @@ class ByGradients(Doubts):
             max(60.0, 2.0 * constants.CERTIFYING * count),
             constants.MOST_GRADIENTS * (self.dim + 10),
         )
+        self._last: tuple[Archive, Gaussian, Surface | None] | None = None
 
     def _paired(self, state: SearchState) -> bool:
         if self._pairs_only:
@@ -117,6 +118,12 @@ class ByGradients(Doubts):
         )
 
     def _fit(self, archive: Archive, view: View) -> Surface | None:
+        """The surface at a Gaussian. The last one is remembered: each doubt that is settled leads back to it."""
+        if self._last is None or self._last[0] is not archive or self._last[1] is not view.q:
+            self._last = archive, view.q, self._fitted(archive, view)
+        return self._last[2]
+
+    def _fitted(self, archive: Archive, view: View) -> Surface | None:
         """The surface of the gradients or, where it has less noise or the values jump, that of the values alone.
 
         Gradients do not show a jump, and of a steep wall they are more extreme than the values.
@@ -141,11 +148,22 @@ class ByGradients(Doubts):
         """Follows a surface of gradients without its noise, which takes most of the time of a fit."""
         if not surface.slopes:
             return super()._look(archive, surface)
-        given = archive.values, archive.gradients, archive.groups
-        return lambda q: follow_gradients(archive.view(q), *given, surface)
+        return lambda q: follow_gradients(archive.view(q), archive.values, archive.gradients, surface)
 
     def _glance(self, archive: Archive, surface: Surface) -> Look:
         return self._look(archive, replace(surface, degree=2))
+
+    def _polished(
+        self, state: SearchState, surface: Surface, leap: Leap
+    ) -> tuple[SearchState, Surface, Leap, bool] | None:
+        """Once the optimum of the draws at hand is reached, it need not be sought again on the same draws."""
+        drawn = len(state.archive.values)
+        if state.optimum is not None and state.optimum[0] is state.q and state.optimum[1] == drawn:
+            return state, surface, leap, True
+        polished = super()._polished(state, surface, leap)
+        if polished is None or not polished[-1]:
+            return polished
+        return replace(polished[0], optimum=(polished[0].q, drawn)), *polished[1:]
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -174,6 +192,8 @@ class ByGradients(Doubts):
             if rival is not None and hopeless(surface, rival):
                 return self._returned(replace(state, q=q), rival)
             return self._begun_anew(state, q)
+        if rival is not None and surface is not None and self._in_vain(state, surface, rival):
+            return self._returned(state, rival)
         if rival is not None and state.phase is Phase.SURVEY and surface is not None:
             doubt = (
                 constants.LAPLACE_DOUBT + 0.1 * self.dim + constants.BETTER * (surface.gap + surface.noise)
@@ -191,6 +211,15 @@ class ByGradients(Doubts):
         if surface is not None and self._near_the_top(surface):
             return self._followed(state, surface)
         return super()._settled(state, surface)
+
+    def _in_vain(self, state: SearchState, surface: Surface, rival: SearchState) -> bool:
+        """Whether a visit has led back to the result that was left, or is far below it and has taken long."""
+        if surface.poor or near(state.q, rival.q):
+            return not surface.poor
+        long = state.n_evaluations > (1.0 + constants.VISIT_SHARE) * rival.n_evaluations
+        return long and self._cannot_be_better(
+            surface, replace(state, surface=surface).gap, rival.lower_bound
+        )
 
     def _stuck(self, state: SearchState, surface: Surface) -> bool:
         """Whether very many draws would be needed here, so that other places are looked at first."""
@@ -214,8 +243,19 @@ class ByGradients(Doubts):
         best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
         if best is surface:
             return super()._settled(state, surface)
+        if state.rival is not None and near(best.q, state.rival.q):
+            return self._returned(state, state.rival)
         more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
-        moved = replace(state, q=best.q, surface=best, leap=None, verified=False, want=more)
+        stretch = (best.lower_bound - surface.lower_bound) / max(surface.gap, surface.noise)
+        moved = replace(
+            state,
+            q=best.q,
+            surface=best,
+            leap=None,
+            verified=False,
+            want=more,
+            stretch=max(state.least_stretch, stretch),
+        )
         return refined(moved, surface.size)
 
     def _doubtful(self, state: SearchState, surface: Surface | None) -> bool:

@@ -51,7 +51,7 @@ class Court(Rules):
         """Return to an earlier result as soon as this one cannot be better."""
         rival = state.rival
         if rival is not None and (
-            _near(state.q, rival.q) or self._cannot_be_better(surface, state.gap, rival.lower_bound)
+            near(state.q, rival.q) or self._cannot_be_better(surface, state.gap, rival.lower_bound)
         ):
             return self._returned(state, rival)
         return super()._concluded(state, surface, leap)
@@ -84,7 +84,7 @@ class Court(Rules):
     def _charged(self, state: SearchState, surface: Surface) -> SearchState:
         """Try to refute the result: summon what is needed for that, or use the trial of a Gaussian nearby."""
         trial = state.trial
-        if trial is not None and _near(state.q, trial.q):
+        if trial is not None and near(state.q, trial.q):
             return self._sentenced(state, tails(trial, state.archive, surface, self.tol))
         if state.charges == constants.MOST_TRIALS:
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
@@ -161,7 +161,7 @@ class Court(Rules):
             if point is not None:
                 return self._visited(leaving(state), point)
         if not state.wide:
-            others = [other for other in state.seen if not _near(state.q, other)]
+            others = [other for other in state.seen if not near(state.q, other)]
             some = others if len(others) > 1 else [other for other in others if _beside(state.q, other)]
             wide = wider(state.trial, surface) or (blanket([state.q, *some]) if some else None)
             if wide is not None:
@@ -280,7 +280,7 @@ def refuted(state: SearchState, name: str, outcome: Outcome, **measured: object)
     return replace(state, ending=ending, checks=(Check(name, passed=False, found=ending.sentence),))
 
 
-def _near(q: Gaussian, other: Gaussian) -> bool:
+def near(q: Gaussian, other: Gaussian) -> bool:
     """Whether two Gaussians are so near that a trial of one counts for the other."""
     shift = np.abs(q.mean - other.mean) / other.std
     return bool(max(shift.max(), np.abs(np.log(q.std / other.std)).max()) < constants.MOVED)

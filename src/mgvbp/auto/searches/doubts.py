@@ -22,7 +22,6 @@ from mgvbp.auto.trial.trial import repetition
 from mgvbp.core.outcome import Check
 from mgvbp.families import Diagonal, Family, Full
 from mgvbp.surfaces.gradient_regression import quadratic
-from mgvbp.surfaces.gradient_surface import fit_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
@@ -41,11 +40,12 @@ class Doubts(Elsewhere):
         if needed > size:
             more = math.ceil(constants.MORE_FRESH * needed)
             return replace(refined(state, surface.size), want=more)
-        stretch = 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF)
-        state = replace(state, stretch=max(state.stretch, stretch))
-        if state.stretch * surface.noise > self.tol:
-            return refined(replace(state, verified=False), constants.MORE * surface.size)
-        return refined(replace(state, cleared=len(archive.values)), surface.size)
+        stretch = max(state.stretch, 1.0 + (noise + shown) / max(surface.noise, constants.ROUND_OFF))
+        uncertain = stretch * surface.noise
+        if uncertain > self.tol:  # by how much it stretches then, other fresh draws will say
+            growth = min(constants.MORE, max(1.1, 1.05 * uncertain / self.tol))
+            return refined(replace(state, verified=False), growth * surface.size)
+        return refined(replace(state, stretch=stretch, cleared=len(archive.values)), surface.size)
 
     def _compared(self, state: SearchState, surface: Surface) -> SearchState:
         """Look for jumps in the values, which gradients do not show; if there are any, let the values judge.
@@ -86,17 +86,16 @@ class Doubts(Elsewhere):
         for the noise of both.
         """
         view, archive = state.archive.view(surface.q), state.archive
-        slopes = fit_gradients(view, archive.values, archive.gradients, archive.groups, self.tol)
-        if slopes is None:
-            return None
-        left = archive.values - quadratic(view.eps, slopes.g, slopes.G)
+        left = archive.values - quadratic(view.eps, surface.g, surface.G)
         basis: Family = Full(self.dim)
         work = len(left) * basis.num_monomials**2
         if constants.CERTIFYING * basis.num_monomials > view.size or work > constants.MOST_COMPARED:
             basis = Diagonal(self.dim)
-        rest = fit_surface(view, basis, left, math.inf)
-        if rest is None:
+        allowed = self.tol + constants.CONTRADICTION * surface.noise
+        rest = fit_surface(view, basis, left, math.inf, polynomials=False)
+        if rest is None or rest.gap < allowed:
             return None
-        if rest.gap < self.tol + constants.CONTRADICTION * (rest.noise + slopes.noise):
+        rest = fit_surface(view, basis, left, math.inf)  # polynomials take away noise, and most of the time
+        if rest is None or rest.gap < allowed + constants.CONTRADICTION * rest.noise:
             return None
         return int(np.argmax(0.5 * np.square(rest.g) + np.square(rest.G).sum(axis=1)))

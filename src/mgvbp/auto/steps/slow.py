@@ -32,7 +32,7 @@ class Hidden(NamedTuple):
     noise: float
     """What the noise of all draws costs more along slow directions."""
     shown: float
-    """How far below its maximum the bound is along them according to fresh draws, less the noise of these."""
+    """How far below its maximum the bound is along them according to fresh draws, if that is no chance."""
     needed: float
     """Effective fresh draws whose noise costs a share of the tolerance, or a share of all draws if that is less."""
 
@@ -64,7 +64,9 @@ def hidden(
     variances = (np.array(several) @ V.T).var(axis=0, ddof=1) / len(several)
     doubtful = 0.5 * constants.SLOWER * stretch
     cost = doubtful * variances * sizes[0]  # of the noise of one fresh draw
-    shown = np.maximum(doubtful * np.square(V @ there) - cost / sizes[1], 0.0)
+    chance = cost / sizes[1] + doubtful * variances  # of the fresh draws, and of those that have chosen q
+    risen = doubtful * np.square(V @ there)
+    shown = np.where(risen > constants.BY_CHANCE * chance, risen - chance, 0.0)
     needed = min(float(cost.sum()) / (constants.FRESH_NOISE * tol), constants.FRESH_SHARE * sizes[0])
     return Hidden(0.5 * float((stretch - 1.0) @ variances), float(shown.sum()), needed)
 
