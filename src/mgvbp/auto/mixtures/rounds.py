@@ -275,7 +275,11 @@ def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Gen
     assert state.x is not None
     assert state.values is not None
     assert state.numbers is not None
-    return fitted(state.anchor, mixture, state.x, state.values, state.numbers, state.axes, rng)
+    anchors = (state.anchor,)
+    if state.tried:
+        moments = GaussianMixture.of(mixture.moments)
+        anchors = (moments,) if state.anchor.components == 1 else (state.anchor, moments)
+    return fitted(anchors, mixture, state.x, state.values, state.numbers, state.axes, rng)
 
 
 def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:

@@ -97,7 +97,7 @@ class Surrogate:
 
 
 def fitted(
-    anchor: GaussianMixture,
+    anchors: Sequence[GaussianMixture],
     mixture: GaussianMixture,
     x: Array,
     values: Array,
@@ -110,14 +110,19 @@ def fitted(
     ``mixture`` is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and
     ``axes`` the choices for those of the process.
     """
-    log_anchor = anchor.log_density_at(x)
-    response, noise = _believable(values, log_anchor, reach(anchor.dim))
     if len(x) > MOST_POINTS:
+        log_anchor = np.max([anchor.log_density_at(x) for anchor in anchors], axis=0)
         order = np.argsort(-np.maximum(mixture.log_density_at(x), log_anchor - 1.0), kind="stable")
-        some = order[:MOST_POINTS]
-        x, response, noise = x[some], response[some], noise[some]
-    process = learned(x, response, noise, numbers, axes, rng)
-    known = x[noise == EXACT]
+        x, values = x[order[:MOST_POINTS]], values[order[:MOST_POINTS]]
+    seed = int(rng.integers(2**31))
+    best = None
+    for anchor in anchors:
+        response, noise = _believable(values, anchor.log_density_at(x), reach(anchor.dim))
+        process = learned(x, response, noise, numbers, axes, np.random.default_rng(seed))
+        if best is None or process.log_likelihood > best[1].log_likelihood:
+            best = anchor, process
+    anchor, process = best
+    known = x[process.noise == EXACT]
     spanning = known[_pivots(process, known)]
     K = process.kernel(spanning, spanning)
     K.flat[:: len(K) + 1] *= 1.0 + NUGGET
