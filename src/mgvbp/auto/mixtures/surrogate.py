@@ -35,6 +35,8 @@ MARGIN = 3.0
 """... and nats beyond that down to which values matter."""
 EXACT = 1e-4
 """Variance of a value that matters, in nats²: it lets the process pass a hundredth of a nat beside it."""
+import os
+SHY=float(os.environ.get('SHY','0.2'))
 DEPTH = 0.3
 """Values below those that matter are raised to this share below them: how low they are says nothing."""
 
@@ -142,8 +144,8 @@ def _believable(values: Array, log_anchor: Array, depth: float) -> tuple[Array, 
     matters = values > values.max() - depth
     usual = float(np.median(missed[matters]))
     below = np.minimum(np.maximum((usual - depth) - missed, 0.0), 50.0)
-    response = np.where(below > 0.0, usual - depth - np.minimum(below, DEPTH * depth), missed)
-    noise = np.where(below > 0.0, np.square(0.5 + 0.1 * below), EXACT)
+    response = np.where(below > 0.0, usual - depth - below, missed)
+    noise = np.where(below > 0.0, np.square(0.5 + SHY * below), EXACT)
     heavy = ~matters & (response > usual)
     return np.where(heavy, usual, response), np.where(heavy, 1.0, noise)
 
