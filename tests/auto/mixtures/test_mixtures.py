@@ -323,7 +323,7 @@ def test_the_gradient_of_a_surrogate_is_that_of_its_values():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(40, 2))
     anchor = GaussianMixture([1.0], np.zeros((1, 2)), np.eye(2)[None])
-    surrogate = fitted(anchor, anchor, x, banana(x), usual(2), [np.eye(2)], rng)
+    surrogate = fitted([anchor], anchor, x, banana(x), usual(2), [np.eye(2)], rng)
     at = np.concatenate([x[:5], 6.0 * rng.normal(size=(5, 2))])
     values, gradients = surrogate.with_gradient(at)
     np.testing.assert_allclose(values, surrogate.cautious(at), rtol=1e-8)
@@ -339,7 +339,7 @@ def test_the_ascent_finds_a_gaussian_exactly():
     target = GaussianMixture([1.0], [[0.3, -0.2]], [[[1.2, 0.0], [0.4, 0.9]]])
     x = 1.5 * rng.normal(size=(150, 2))
     anchor = GaussianMixture([1.0], np.zeros((1, 2)), np.eye(2)[None])
-    surrogate = fitted(anchor, anchor, x, target.log_density(x), usual(2), [np.eye(2)], rng)
+    surrogate = fitted([anchor], anchor, x, target.log_density(x), usual(2), [np.eye(2)], rng)
     found = anchor
     for _ in range(3):
         found = ascended(found, surrogate, rng)
