@@ -34,11 +34,11 @@ FEWEST_COMPONENTS = 4
 """Gaussians that the first round may end with."""
 MOST_COMPONENTS = 16
 """Most Gaussians: twice as many lower the KL by a third or less and double the time."""
-ROUNDS = 6
+ROUNDS = 10
 """Rounds that the evaluations are meant for."""
 FEWEST_ROUNDS = 2
 """Fewest rounds: the first has looked only where the Gaussian was."""
-MOST_ROUNDS = 8
+MOST_ROUNDS = 14
 """Most rounds."""
 BATCHES = (8, 64)
 """Fewest and most draws of each kind in a round."""
@@ -158,13 +158,15 @@ class Rounds:
         return replace(state, ending=ending, question=None)
 
     def _concluded(self, state: MixtureState) -> MixtureState:
-        """End the search, or begin another round: if the distance of the result is not sure, its draws show where."""
+        """End the search, or begin another round where the distance of the result is not sure, or refuted: its draws,
+        which the next surrogate goes through, have shown where the last was wrong.
+        """
         judged = self._judged(state.tried[-1].distance)
-        unsure = judged.outcome is Outcome.UNCONFIRMED
-        if unsure and state.most is not None:
+        if judged.outcome is Outcome.CONFIRMED and not self._refuted(state):
+            return replace(state, ending=judged)
+        if state.most is not None:
             state = replace(state, most=state.most + state.reserve, reserve=0)
-        room = len(state.tried) < MOST_ROUNDS and state.room >= 2 * LEAST + 2 * state.batch
-        if room and (unsure or self._refuted(state)):
+        if len(state.tried) < MOST_ROUNDS and state.room >= 2 * LEAST + 2 * state.batch:
             return self._next(replace(state, verified=False))
         return replace(state, ending=judged)
 
