@@ -158,8 +158,9 @@ class Rounds:
         return replace(state, ending=ending, question=None)
 
     def _concluded(self, state: MixtureState) -> MixtureState:
-        """End the search, or begin another round where the distance of the result is not sure, or refuted: its draws,
-        which the next surrogate goes through, have shown where the last was wrong.
+        """End the search, or begin another round, if the distance of the result is not sure or refuted.
+
+        The next surrogate goes through its draws, which have shown where the last one was wrong.
         """
         judged = self._judged(state.tried[-1].distance)
         if judged.outcome is Outcome.CONFIRMED and not self._refuted(state):
