@@ -94,6 +94,12 @@ class Process:
         """The kernel of each row with itself, (M, d) -> (M,): the variance far from all points."""
         return np.asarray(self.scale * (1.0 + self.bend * np.einsum("md,md->m", x, x)) ** 2)
 
+    @property
+    def log_likelihood(self) -> float:
+        """The logarithm of the values' likelihood, without its constant."""
+        root, dual, mean = self._fitted
+        return float(-0.5 * dual @ (self.values - mean) - np.log(root.diagonal()).sum())
+
     def predict(self, x: Array) -> Array:
         """The expected value at each row, (M, d) -> (M,)."""
         _, dual, mean = self._fitted

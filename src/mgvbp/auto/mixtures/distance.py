@@ -109,11 +109,13 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     mass = 1.0 + float(change.mean())
     errors = errors[own]
     misfit = 0.5 * float(errors.var(ddof=1))
+    plain = _by_weights(log_weights, known.log_shares, known.own)._replace(misfit=misfit)
+    if known.own == len(log_weights):  # draws of q alone show little of what lies further out
+        plain = plain.uncertain(known.mass_error)
     if not (np.isfinite(change).all() and mass > 0.0):
-        return Distance.of_weights(log_weights[own])._replace(misfit=misfit)
+        return plain
     if known.mass_error > MOST_ERROR:  # then the mass that the draws show is all that is known
-        plain = Distance.of_weights(log_weights[own])
-        return plain.uncertain(known.mass_error)._replace(misfit=misfit)
+        return plain
     # what each draw adds to either logarithm; where all are draws of q and the weights near 1, both nearly cancel
     of_mass, of_bound = (change + 1.0 - mass) / (mass * len(change)), np.zeros(len(change))
     of_bound[own] = (errors - errors.mean()) / known.own
@@ -123,7 +125,8 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     joint = float(np.linalg.norm(of_mass - of_bound))
     kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
-    return Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
+    controlled = Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
+    return min(controlled, plain, key=lambda distance: distance.kl_se)
 
 
 def measuring(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:
@@ -147,19 +150,22 @@ def weighed(mixture: GaussianMixture, x: Array, values: Array) -> Distance:
     estimated too; the ratio of both has less noise than either. The largest share of a draw in the evidence counts as
     error: there may be more where it came from.
     """
-    own = slice(len(x) // 2, None)
     log_q = mixture.log_density_at(x)
-    log_p = log_measuring(mixture, x, log_q)
-    gains = (values - log_q)[own]
+    return _by_weights(values - log_q, log_q - log_measuring(mixture, x, log_q), len(x) - len(x) // 2)
+
+
+def _by_weights(log_weights: Array, log_shares: Array, own: int) -> Distance:
+    """The same, given the logarithms of the weights p/q (n,), of the shares as `Expected` has them, and ``own``."""
+    gains = log_weights[len(log_weights) - own :]
     if not np.isfinite(gains).all():
         return Distance(math.inf, math.inf, -math.inf, math.inf, math.nan, math.inf, math.inf)
     bound, bound_se = float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(gains))
-    log_w, log_u = values - log_p, log_q - log_p
-    log_evidence = float(logsumexp(log_w) - logsumexp(log_u))
+    log_w = log_weights + log_shares
+    log_evidence = float(logsumexp(log_w) - logsumexp(log_shares))
     shares = np.exp(log_w - logsumexp(log_w))
-    parts = shares - np.exp(log_u - logsumexp(log_u))
+    parts = shares - np.exp(log_shares - logsumexp(log_shares))
     evidence_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
-    parts[own] -= (gains - bound) / len(gains)
+    parts[len(parts) - own :] -= (gains - bound) / own
     kl_se = math.hypot(float(np.linalg.norm(parts)), float(shares.max()))
     return Distance(max(log_evidence - bound, 0.0), kl_se, bound, bound_se, log_evidence, evidence_se)
 

@@ -34,18 +34,24 @@ FEWEST_COMPONENTS = 4
 """Gaussians that the first round may end with."""
 MOST_COMPONENTS = 16
 """Most Gaussians: twice as many lower the KL by a third or less and double the time."""
-ROUNDS = 6
+ROUNDS = 10
 """Rounds that the evaluations are meant for."""
 FEWEST_ROUNDS = 2
 """Fewest rounds: the first has looked only where the Gaussian was."""
-MOST_ROUNDS = 8
+MOST_ROUNDS = 14
 """Most rounds."""
-BATCHES = (16, 64)
+BATCHES = (8, 64)
 """Fewest and most draws of each kind in a round."""
+LEAST = 16
+"""Fewest draws that are worth a round or a last measurement."""
+MEASURING = 64
+"""Draws that measure the result, at least, where there are evaluations left; else four batches."""
 LOOKING = 1.5
 """Draws where the surrogate is least sure, for each draw of the mixture."""
-EXTRA = 30
+EXTRA = 60
 """The rounds may make as many evaluations as the Gaussian did, and this many times d + 2 at least."""
+MORE = 0.5
+"""Where the distance of the result is not sure, they may make this share of that once more."""
 SURE = 0.25
 """The distance is sure if its error is at most this share of it, or half of what is near enough."""
 PATIENCE = 3
@@ -118,6 +124,7 @@ class Rounds:
             axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
             tried=(),
             most=spent + extra if state.most is None else state.most,
+            reserve=int(MORE * extra) if state.most is None else state.reserve,
             batch=int(np.clip(extra // (2.5 * ROUNDS), *BATCHES)),
         )
 
@@ -139,21 +146,33 @@ class Rounds:
     def decided(self, state: MixtureState) -> MixtureState:
         """End the search, or begin another round."""
         if state.verified:
-            if self._refuted(state):
-                return self._next(replace(state, verified=False))
-            return replace(state, ending=self._judged(state.tried[-1].distance))
+            return self._concluded(state)
         if _misled(state):
             state = self.framed(state, alone=True)
         ending = self._ended(state)
         if ending is None:
             return self._next(state)
         chosen = ending.outcome in (Outcome.CONFIRMED, Outcome.UNCONFIRMED)
-        if chosen and state.room >= BATCHES[0]:
+        if chosen and state.room >= LEAST:
             return self._verified(state)
         return replace(state, ending=ending, question=None)
 
+    def _concluded(self, state: MixtureState) -> MixtureState:
+        """End the search, or begin another round, if the distance of the result is not sure or refuted.
+
+        The next surrogate goes through its draws, which have shown where the last one was wrong.
+        """
+        judged = self._judged(state.tried[-1].distance)
+        if judged.outcome is Outcome.CONFIRMED and not self._refuted(state):
+            return replace(state, ending=judged)
+        if state.most is not None:
+            state = replace(state, most=state.most + state.reserve, reserve=0)
+        if len(state.tried) < MOST_ROUNDS and state.room >= 2 * LEAST + 2 * state.batch:
+            return self._next(replace(state, verified=False))
+        return replace(state, ending=judged)
+
     def _refuted(self, state: MixtureState) -> bool:
-        """Whether fresh draws of the chosen mixture have met what the rounds did not know, and there is room for more.
+        """Whether fresh draws of the chosen mixture have met what the rounds did not know.
 
         Their distance is then larger than that by which it was chosen, and too large, beyond the errors of both.
         """
@@ -161,8 +180,7 @@ class Rounds:
         assert chosen is not None
         before = chosen.distance
         error = math.hypot(before.kl_se, now.kl_se)
-        far = now.kl - error > max(self.aim.kl_tol, before.kl + error) or not math.isfinite(now.kl)
-        return far and len(state.tried) < MOST_ROUNDS and state.room >= 2 * BATCHES[0] + 2 * state.batch
+        return now.kl - error > max(self.aim.kl_tol, before.kl + error)
 
     def _judged(self, distance: Distance) -> Ending:
         """Whether the distance of the result is sure enough."""
@@ -173,7 +191,7 @@ class Rounds:
     def _ended(self, state: MixtureState) -> Ending | None:
         tried, best = state.tried, state.best
         if best is None:
-            if state.room >= 2 * BATCHES[0]:
+            if state.room >= 2 * LEAST:
                 return None
             return Ending.of(Outcome.MAX_EVALUATIONS, limit=state.most)
         first = len(tried) == 1 and self.aim.or_gaussian and best.mixture.components == 1
@@ -193,8 +211,8 @@ class Rounds:
         stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
         if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
-        reserved = 2 * state.batch
-        if state.room < 2 * BATCHES[0] + reserved or len(tried) >= MOST_ROUNDS:
+        reserved = max(2 * LEAST, 2 * state.batch)
+        if state.room < 2 * LEAST + reserved or len(tried) >= MOST_ROUNDS:
             return self._judged(best.distance)
         return None
 
@@ -229,7 +247,7 @@ class Rounds:
         rng = np.random.default_rng((*state.key, len(state.tried), 2, STREAM))
         mixture = state.best.mixture
         surrogate = _surrogate(state, mixture, rng)
-        fresh = measuring(mixture, int(min(4 * state.batch, state.room)), rng)
+        fresh = measuring(mixture, int(min(max(MEASURING, 4 * state.batch), state.room)), rng)
         known = expected(surrogate, mixture, fresh, rng, measures=True)
         return replace(state, question=Question(mixture, fresh, known), verified=True)
 
@@ -275,7 +293,11 @@ def _surrogate(state: MixtureState, mixture: GaussianMixture, rng: np.random.Gen
     assert state.x is not None
     assert state.values is not None
     assert state.numbers is not None
-    return fitted(state.anchor, mixture, state.x, state.values, state.numbers, state.axes, rng)
+    anchors = [state.anchor]
+    if state.tried:  # what is known of the posterior's moments makes better tails than the best Gaussian
+        moments = GaussianMixture.of(mixture.moments)
+        anchors = [moments] if state.anchor.components == 1 else [state.anchor, moments]
+    return fitted(anchors, mixture, state.x, state.values, state.numbers, state.axes, rng)
 
 
 def _bound(surrogate: Surrogate, mixture: GaussianMixture, rng: np.random.Generator) -> float:

@@ -242,7 +242,7 @@ class MixtureSearch:
         if ending is not None and (ending.outcome not in GOES_ON or stays):
             noisy = inner.best.archive.noise > 0.0 and ending.outcome in GOES_ON
             state = replace(state, ending=Ending.of(Outcome.NOISY) if noisy else ending)
-        elif ending is not None or (self._rounds.aim.or_gaussian and _far(inner)):
+        elif ending is not None or _far(inner):
             state = self._looking(state)
         self.state = state
         return info

@@ -89,6 +89,8 @@ class MixtureState:
     """Where the climb has come to."""
     verified: bool = False
     """Whether the last question is about draws of the best mixture alone, after it was chosen."""
+    reserve: int = 0
+    """Evaluations that the rounds may make beyond ``most``, where the distance is not sure."""
     spent: int = 0
     ending: Ending | None = None
 

@@ -1,9 +1,9 @@
 r"""A surrogate of the log density: the anchor plus a Gaussian process through what it misses, fenced in.
 
-All is in the frame of the anchor. Its log density is the mean of the process, so that the surrogate's tails are those
-of the best Gaussian. Where the process is uncertain its mean may rise by any number of nats, and a mixture would run
-there. The *fence* takes half the variance off where that is more than it is among the draws. The variance is the one
-given some draws that span the others (pivoted Cholesky decomposition), which is never too small.
+All is in the frame of the first anchor. The log density of the anchor is the mean of the process, so that the tails of
+the surrogate are those of a Gaussian. Where the process is uncertain its mean may rise by any number of nats, and a
+mixture would run there. The *fence* takes half the variance off where that is more than it is among the draws. The
+variance is the one given some draws that span the others (pivoted Cholesky decomposition), which is never too small.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.surfaces.process import NUGGET, Process, learned
 
 MOST_POINTS = 1000
-"""Most draws that a surrogate is fitted to, those of the highest density under the mixture or the anchor: the time
-grows with the cube, and half as many double the KL on hierarchies with ten parameters."""
+"""Most draws that a surrogate is fitted to: the time grows with the cube, and half as many double the KL on hierarchies
+with ten parameters."""
+SPREAD = 400
+"""How many of these are those that span all draws that matter; the others have the highest density under the mixture or
+an anchor. Without them a surrogate forgets a tail that the mixture has lost, and then the mixture cannot find it again
+(a hierarchy with eight parameters: 0.40 nats instead of 0.13)."""
 SPANNING = 200
 """Most draws that the fence is computed from."""
 WITHIN = 0.95
@@ -35,8 +39,10 @@ MARGIN = 3.0
 """... and nats beyond that down to which values matter."""
 EXACT = 1e-4
 """Variance of a value that matters, in nats²: it lets the process pass a hundredth of a nat beside it."""
-DEPTH = 0.3
-"""Values below those that matter are raised to this share below them: how low they are says nothing."""
+SHY = 0.1
+"""Standard deviation of values below those that matter, as a share of how far they lie below, and besides ½ nat ..."""
+DEEPEST = 50.0
+"""... and most nats that they may lie below: lower ones are raised."""
 
 
 def reach(dim: int) -> float:
@@ -54,12 +60,14 @@ class Surrogate:
     """The draws that the fence is computed from, (r, d)."""
     inverse: Array
     """The inverse of the kernel's matrix at these, (r, r)."""
+    highest: float
+    """The surrogate is nowhere higher: what is best has been looked for, and a process that is far off would be."""
     tolerated: float
     """The variance, in nats², up to which the surrogate is believed as it is."""
 
     def predict(self, x: Array) -> Array:
         """The expected log density at each row, (M, d) -> (M,), without the fence."""
-        return self.process.predict(x) + self.anchor.log_density_at(x)
+        return np.minimum(self.process.predict(x) + self.anchor.log_density_at(x), self.highest)
 
     def cautious(self, x: Array) -> Array:
         """The log density within the fence at each row, (M, d) -> (M,)."""
@@ -81,14 +89,16 @@ class Surrogate:
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         """The log density within the fence (M,) and its gradient (M, d)."""
         p = self.process
-        value, gradient = p.with_gradient(x)
+        missed, grad_missed = p.with_gradient(x)
         log_anchor, grad_anchor = self.anchor.with_gradient(x)
+        value, gradient = missed + log_anchor, grad_missed + grad_anchor
+        gradient[value > self.highest] = 0.0
         solved = p.kernel(x, self.spanning) @ self.inverse
         explained, grad_explained = p.weighted(x, self.spanning, solved)
         penalty, slope = self._penalty(p.variances(x) - explained)
         radius = 1.0 + p.bend * np.einsum("md,md->m", x, x)
         grad_variance = (4.0 * p.scale * p.bend * radius)[:, None] * x - 2.0 * grad_explained
-        return value + log_anchor - penalty, gradient + grad_anchor - slope[:, None] * grad_variance
+        return np.minimum(value, self.highest) - penalty, gradient - slope[:, None] * grad_variance
 
     def _penalty(self, variance: Array) -> tuple[Array, Array]:
         """``½v²/(v + 1)`` and its derivative, where v is the variance beyond what is tolerated."""
@@ -97,7 +107,7 @@ class Surrogate:
 
 
 def fitted(
-    anchor: GaussianMixture,
+    anchors: Sequence[GaussianMixture],
     mixture: GaussianMixture,
     x: Array,
     values: Array,
@@ -107,22 +117,28 @@ def fitted(
 ) -> Surrogate:
     """The surrogate through the ``values`` (N,) of the log density at ``x`` (N, d).
 
-    ``mixture`` is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and
-    ``axes`` the choices for those of the process.
+    ``anchors`` are the choices for the anchor: the one with which the values are the most likely is taken. ``mixture``
+    is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and ``axes`` the
+    choices for those of the process.
     """
-    log_anchor = anchor.log_density_at(x)
-    response, noise = _believable(values, log_anchor, reach(anchor.dim))
     if len(x) > MOST_POINTS:
-        order = np.argsort(-np.maximum(mixture.log_density_at(x), log_anchor - 1.0), kind="stable")
-        some = order[:MOST_POINTS]
-        x, response, noise = x[some], response[some], noise[some]
-    process = learned(x, response, noise, numbers, axes, rng)
-    known = x[noise == EXACT]
-    spanning = known[_pivots(process, known)]
+        matter = np.flatnonzero(values > values.max() - reach(mixture.dim))
+        last = Process(x[:1], values[:1], np.ones(1), numbers, axes[0])
+        spread = matter[_pivots(last, x[matter], SPREAD)]
+        priority = np.max([mixture.log_density_at(x), *(a.log_density_at(x) - 1.0 for a in anchors)], axis=0)
+        priority[spread] = np.inf
+        some = np.argsort(-priority, kind="stable")[:MOST_POINTS]
+        x, values = x[some], values[some]
+    missed = [_believable(values, anchor.log_density_at(x), reach(anchor.dim)) for anchor in anchors]
+    processes = [learned(x, *response, numbers, axes, rng) for response in missed]
+    anchor, process = max(zip(anchors, processes, strict=True), key=lambda choice: choice[1].log_likelihood)
+    known = x[process.noise == EXACT]
+    spanning = known[_pivots(process, known, SPANNING)]
     K = process.kernel(spanning, spanning)
     K.flat[:: len(K) + 1] *= 1.0 + NUGGET
     K.flat[:: len(K) + 1] += EXACT
-    surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), 0.0)
+    highest = float(values.max()) + 0.5 * anchor.dim  # so far below the mode are draws of a Gaussian
+    surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), highest, 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))
 
@@ -131,22 +147,23 @@ def _believable(values: Array, log_anchor: Array, depth: float) -> tuple[Array, 
     """What the anchor misses at each draw (N,), and the variance with which it is believed (N,).
 
     Where the density is so low that it does not matter, it should stay so, and more is not asked: values far below
-    the anchor are raised, and values far above the anchor, where that is lower still, are set to the anchor's.
+    the anchor are believed with an error in proportion, and values far above the anchor, where that is lower still,
+    are set to the anchor's.
     """
     missed = values - log_anchor
     matters = values > values.max() - depth
     usual = float(np.median(missed[matters]))
-    below = np.minimum(np.maximum((usual - depth) - missed, 0.0), 50.0)
-    response = np.where(below > 0.0, usual - depth - np.minimum(below, DEPTH * depth), missed)
-    noise = np.where(below > 0.0, np.square(0.5 + 0.1 * below), EXACT)
+    below = np.clip((usual - depth) - missed, 0.0, DEEPEST)
+    response = np.where(below > 0.0, usual - depth - below, missed)
+    noise = np.where(below > 0.0, np.square(0.5 + SHY * below), EXACT)
     heavy = ~matters & (response > usual)
     return np.where(heavy, usual, response), np.where(heavy, 1.0, noise)
 
 
-def _pivots(process: Process, points: Array) -> list[int]:
-    """Which of the points (N, d) explain most of the kernel, one after the other."""
+def _pivots(process: Process, points: Array, most: int) -> list[int]:
+    """Which of the points (N, d), ``most`` at most, explain most of the kernel, one after the other."""
     left = process.variances(points)
-    most = min(SPANNING, len(points))
+    most = min(most, len(points))
     columns, found = np.zeros((len(points), most)), list[int]()
     for i in range(most):
         j = int(np.argmax(left))
