@@ -29,7 +29,7 @@ def logistic(d, seed):
 
 
 def test_few_evaluations_give_nearly_the_best_gaussian():
-    """After 20 (d + 2) evaluations. Of 16 fits to these data the worst lost 1.7 nats; the former search, tens of nats."""
+    """After 20 (d + 2) evaluations. Of 16 fits to these data the worst lost 1.7 nats, the former search tens."""
     for seed in range(4):
         f = logistic(7, seed)
         best = fit(f, dim=7, rng=seed)
