@@ -91,6 +91,8 @@ class Run(NamedTuple):
     """CPU"""
     own: float
     """Without those inside the function."""
+    rough: float = np.nan
+    """What the draws of the fit alone say of the KL of a Gaussian."""
 
     @property
     def holds(self) -> bool:
@@ -163,7 +165,8 @@ def fitted(
     kl, se = true_kl(target, known, theta, posterior.log_density(theta))
     count = int(getattr(posterior, "components", 1))
     claim = [np.nan if value is None else float(value) for value in stated]
-    run = Run(kl, se, *claim, count, evaluations, seconds, seconds - inside)
+    rough = np.nan if posterior.rough_kl is None else posterior.rough_kl
+    run = Run(kl, se, *claim, count, evaluations, seconds, seconds - inside, rough)
     return run, posterior, f
 
 
@@ -282,12 +285,15 @@ def summary(outcomes: list[Outcome]) -> str:
             (o.gaussian.kl > GOOD, isinstance(o.mixture, Run) and good(o.mixture.kl, o.gaussian.kl))
             for o in outcomes
         ]  # a failure is not good
+        rough = [g.rough / g.kl for g, _ in pairs if g.kl > GOOD and np.isfinite(g.rough)]
         extra = np.median([(m.evaluations - g.evaluations) / g.evaluations for g, m in pairs])
         lines += [
             f"KL <= {GOOD} or a quarter of the Gaussian's: {share(ok for _, ok in reached)} runs (80%); "
             f"where the Gaussian's is above {GOOD}: {share(ok for far, ok in reached if far)}",
             f"stated KL within {ERRORS:g} se + {SLACK}: {share(m.holds for _, m in pairs)} (95%)",
             f"the Gaussian's own: {share(g.holds for g, _ in pairs if np.isfinite(g.stated))}",
+            f"rough_kl / KL of Gaussians above {GOOD}: quartiles "
+            + ", ".join(f"{ratio:.2f}" for ratio in np.quantile(rough or [np.nan], [0.25, 0.5, 0.75])),
             f"extra evaluations / the Gaussian's: median {extra:.2f} (1)",
             f"own time: median {np.median([m.own for _, m in pairs]):.2f} s (5)",
             f"worse than the Gaussian: {sum(worse(m, g) for g, m in pairs)} (0)",

@@ -1,8 +1,11 @@
 """`Posterior.kl`: closed forms, and what cannot be known."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.stats
+from scipy.special import gammaln
 
 import mgvbp
 from common import posterior_of
@@ -58,3 +61,32 @@ def test_known_noise_is_taken_off():
 
     posterior = mgvbp.fit(noisy, dim=2, noise=1.0)
     assert posterior.kl < 0.2  # it would be 0.5, half the variance of the noise
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_draws_of_a_fit_alone_say_about_how_far_it_is(gradients):
+    """Logarithms of gamma variables: the evidence is known, and so is the bound of the best Gaussian."""
+    d, a = 3, 0.5
+    bound = d * (0.5 * np.log(2.0 * np.pi / a) + a * (np.log(a) - 1.0))  # v = 1/a and m = log a − v/2
+    exact = d * gammaln(a) - bound
+    grad = (lambda theta: a - np.exp(theta)) if gradients else None
+    found = [
+        mgvbp.fit(lambda theta: (a * theta - np.exp(theta)).sum(axis=1), dim=d, grad=grad, rng=seed)
+        for seed in range(3)
+    ]
+    assert 0.5 < np.mean([posterior.rough_kl for posterior in found]) / exact < 2.0
+    assert f"about {found[0].rough_kl:.1g} nats from the posterior itself" in found[0].summary()
+
+
+def test_a_rough_distance_is_kept_and_shown_where_it_matters(tmp_path):
+    near = mgvbp.fit(lambda theta: -0.5 * np.square(theta).sum(axis=1), dim=2)
+    assert near.rough_kl == pytest.approx(0.0, abs=1e-6)
+    assert "from the posterior itself" not in near.summary()
+    far = mgvbp.fit(lambda theta: -np.abs(theta).sum(axis=1), dim=2)
+    far.save(tmp_path / "far.npz")
+    assert mgvbp.load(tmp_path / "far.npz").summary() == far.summary()
+    for options in ({"noise": 0.1, "max_evaluations": 200}, {"method": "mgvbp", "max_iterations": 5}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            unknown = mgvbp.fit(lambda theta: -0.5 * np.square(theta).sum(axis=1), dim=2, **options)
+        assert unknown.rough_kl is None

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 PLAIN = (
-    "lower_bound", "lower_bound_se", "converged", "stop_reason", "method", "estimator", "gap", "gap_se", "other_optima",
-    "failures", "labels",
+    "lower_bound", "lower_bound_se", "converged", "stop_reason", "method", "estimator", "gap", "gap_se", "rough_kl",
+    "other_optima", "failures", "labels",
 )  # fmt: skip
 """Attributes that a file has as they are."""
 PATTERN = ("rows", "columns", "order")
@@ -65,6 +65,10 @@ class Posterior(Examined):
     gap, gap_se : float or None
         Certificate of ``auto``: how many nats the lower bound is expected to lie below the optimum of the family,
         and the standard deviation of this distance; None for the named methods and for mixtures, which have `kl`.
+    rough_kl : float or None
+        About how many nats a Gaussian of ``auto`` is from the posterior itself, by the draws of the fit alone, for no
+        further evaluation. Where a mode or a tail lies beyond all draws it is too small; `kl` is more precise, and has
+        an error. None where too few draws were kept, or their values have noise.
     other_optima : tuple of float or None
         For a fit with ``starts=``: the lower bounds of the starts that went to other optima, the largest first. It is
         empty if all starts agreed, and None if there was one start. If one of these bounds is not far lower than
@@ -106,6 +110,7 @@ class Posterior(Examined):
         estimator: str,
         gap: float | None = None,
         gap_se: float | None = None,
+        rough_kl: float | None = None,
         other_optima: Sequence[float] | None = None,
         checks: Sequence[Check] = (),
         failures: Mapping[str, int] | None = None,
@@ -122,7 +127,7 @@ class Posterior(Examined):
         self.lower_bound, self.lower_bound_se = lower_bound, lower_bound_se
         self.converged, self.stop_reason, self.trace = converged, stop_reason, trace
         self.method, self.estimator = method, estimator
-        self.gap, self.gap_se = gap, gap_se
+        self.gap, self.gap_se, self.rough_kl = gap, gap_se, rough_kl
         self.other_optima = None if other_optima is None else tuple(other_optima)
         self.checks = tuple(checks)
         self.failures = dict(failures or {})

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 COLUMNS = ("mean", "sd", "2.5%", "97.5%")
 """Of the table."""
 
+VISIBLE = 0.05
+"""Nats from the posterior from which on a heading says so: less hardly shows in any marginal distribution."""
+
 MOST_ROWS = 1000
 """Most rows of a summary; of a longer table the first and the last rows are shown."""
 
@@ -115,6 +118,10 @@ def heading(posterior: Posterior) -> list[str]:
     if known is not None and np.isfinite(known.kl):
         distance = f"{known.kl:.4f} (se {known.kl_se:.4f}) nats from the posterior"
         lines.append(f"{distance}, log evidence {known.log_evidence:.4f}")
+    elif p.rough_kl is not None and p.rough_kl >= VISIBLE:
+        lines.append(
+            f"about {p.rough_kl:.1g} nats from the posterior itself: what to do, says posterior.diagnose()"
+        )
     lines.append(f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}")
     # a check that failed is the reason why the run ended
     if names := ", ".join(check.name for check in p.checks if check.passed):

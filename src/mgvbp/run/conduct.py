@@ -32,6 +32,7 @@ from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods import Method, resolve_method
 from mgvbp.methods.base import TRY
 from mgvbp.methods.optimizer import Info
+from mgvbp.posterior.distance import rough
 from mgvbp.posterior.failures import Failures
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import Needs, Problem
@@ -251,6 +252,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         lower_bound_se=found.lower_bound_se,
         gap=found.gap,
         gap_se=found.gap_se,
+        rough_kl=rough(found.q, starts.best.archive) if isinstance(found.q, Gaussian) else None,
         other_optima=() if several and starts.other_optima else starts.other_optima,
         checks=found.checks,
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
