@@ -12,6 +12,8 @@ from peer.table import NEAR, OURS, TRUTH, Record, optima
 FLOOR = 1e-3
 """Gaps below are drawn here: the measure is no finer."""
 COLUMNS = 4
+COLOURS = (*(f"C{i}" for i in range(10)), "black", "gold")
+"""One for each peer."""
 
 
 def draw(records: list[Record], path: Path, caption: str) -> None:
@@ -27,7 +29,7 @@ def draw(records: list[Record], path: Path, caption: str) -> None:
     for axis, target in zip(axes, targets, strict=False):
         here = [r for r in records if r["target"] == target and "runs" in r and r["peer"] in peers]
         for record in here:
-            lines(axis, record, best[target], f"C{peers.index(record['peer'])}")
+            lines(axis, record, best[target], COLOURS[peers.index(record["peer"])])
         axis.axhline(NEAR, color="0.6", linestyle=":", linewidth=1)
         axis.set(xscale="log", yscale="log", ylim=(0.7 * FLOOR, 1e4))
         axis.set_title(
@@ -35,8 +37,8 @@ def draw(records: list[Record], path: Path, caption: str) -> None:
         )
     for axis in axes[len(targets) :]:
         axis.set_axis_off()
-    for i, peer in enumerate(peers):
-        axes[0].plot([], [], color=f"C{i}", linewidth=2, label=peer)
+    for colour, peer in zip(COLOURS, peers, strict=False):
+        axes[0].plot([], [], color=colour, linewidth=2, label=peer)
     figure.legend(loc="outside upper center", ncols=4, fontsize=9)
     figure.supxlabel(f"evaluations of the log density or its gradient\n{caption}", fontsize=9)
     figure.supylabel("nats below the exact optimum", fontsize=10)
