@@ -42,9 +42,6 @@ UNSEEN = 0.3
 point in the direction that they leave out."""
 WIDE = 3.0
 """Standard deviations that the region must reach for its promises to say that there is nothing more to gain."""
-KINKED = 0.03
-"""Where the region is smaller, in standard deviations by the model, the function must have kinks. With 0.1 an approach
-to a regression with covariates of very different scales ends too soon."""
 LOPSIDED = 1e6
 """An axis along which the values bend by so many times the median is too narrow for an approach."""
 BISECTIONS = 60
@@ -118,16 +115,10 @@ class Approach:
     def arrived(self, promise: float) -> bool:
         """Whether the last points gained, and the next step promises, fewer nats than ``promise``.
 
-        If that is so because the region is small, the approach goes on, unless the region is so small that the function
-        must have kinks, and the last 2 (d + 1) points together have gained less.
+        If that is so because the region is small, the approach goes on.
         """
         wide = self.interior or self.reach >= WIDE
-        d = self.points.shape[1]
-        earlier = self.values[: -2 * (d + 1)]
-        creeping = (
-            self.reach < KINKED and len(earlier) > 2 * d and self.values.max() - earlier.max() < promise
-        )
-        return bool((max(self.promised, self.gained) < promise and wide) or creeping)
+        return bool(max(self.promised, self.gained) < promise and wide)
 
     def far(self, nats: float) -> bool:
         """Whether the best of the first values is more than so many nats above the median.
