@@ -6,6 +6,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import mgvbp
 from mgvbp.auto.searches.rules import Rules
+from mgvbp.core.threads import one_thread
 
 
 def threads():
@@ -37,4 +38,15 @@ def test_the_function_keeps_its_threads(two, monkeypatch, family):
     mgvbp.fit(log_density, dim=2, family=family)
     assert len(during) > 1
     assert during.count({1}) == len(during)
+    assert threads() == {2}
+
+
+def test_fits_that_overlap_leave_the_threads_as_they_were(two):
+    """One begins, another begins, the first ends, the other ends: as two threads of Python may."""
+    first, second = one_thread(2), one_thread(3)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert threads() == {1}
+    second.__exit__(None, None, None)
     assert threads() == {2}

@@ -138,7 +138,7 @@ def case(request):
         torch = installed("torch")
         module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.Linear(3, 3))
         network = networks.from_torch(module, X, precision="double")
-    return network, RNG.standard_normal((S, network.dim))
+    return network, np.random.default_rng(7).standard_normal((S, network.dim))
 
 
 def test_squares_are_those_of_single_rows(case):

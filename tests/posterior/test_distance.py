@@ -76,6 +76,8 @@ def test_the_draws_of_a_fit_alone_say_about_how_far_it_is(gradients):
     ]
     assert 0.5 < np.mean([posterior.rough_kl for posterior in found]) / exact < 2.0
     assert f"about {found[0].rough_kl:.1g} nats from the posterior itself" in found[0].summary()
+    found[0].rough_kl = 1234.6
+    assert "about 1,235 nats from the posterior itself" in found[0].summary()
 
 
 def test_a_rough_distance_is_kept_and_shown_where_it_matters(tmp_path):

@@ -274,8 +274,8 @@ and be followed still."""
 MOST_VISITS_BY_VALUES, MOST_VISITS_BY_GRADIENTS = 2, 4
 """How often the search leaves a result to look at another mode: by values it takes an evolution to get there."""
 VISIT_SHARE = 0.33
-"""With gradients, the share of the evaluations before a visit after which it ends if its surface does not promise a
-third of what its bound is below the result's: on a long ridge it may come near by small steps, thousands of them."""
+"""With gradients, the share of the evaluations before a visit after which it ends if `BETTER` times its gap does not
+reach the result's bound: on a long ridge it may come near by small steps, for thousands of them."""
 LEAST_AXES, TRIAL_SHARE = 4, 0.03
 """With gradients so many axes are tried at least, and one for this share of the evaluations."""
 

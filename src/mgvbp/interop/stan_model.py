@@ -110,9 +110,8 @@ class StanDensity:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._worked = (
-            False  # whether a draw has had a value: then errors are about draws, not about the program
-        )
+        # whether a draw has had a value: then errors are about draws, not about the program
+        self._worked = False
 
     def __call__(self, theta: Array) -> Array:
         """The log density at each row of θ; −inf where the program rejects."""

@@ -91,7 +91,15 @@ def by_chain(draws: Array, chains: int) -> Array:
 def without_slashes(dataset: Dataset) -> Dataset:
     """The data with ``|`` in place of ``/`` in names, which in a tree lead to other groups."""
     names = (*dataset.variables, *dataset.dims)
-    return dataset.rename({name: str(name).replace("/", "|") for name in names if "/" in str(name)})
+    taken, renamed = {str(name) for name in names}, dict[Any, str]()
+    for name in names:
+        if "/" in str(name) and name not in renamed:
+            new = str(name).replace("/", "|")
+            while new in taken:  # there may be both a/b and a|b
+                new += "|"
+            taken.add(new)
+            renamed[name] = new
+    return dataset.rename(renamed)
 
 
 def for_arviz(tree: DataTree) -> Any:

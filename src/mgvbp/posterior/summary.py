@@ -119,9 +119,8 @@ def heading(posterior: Posterior) -> list[str]:
         distance = f"{known.kl:.4f} (se {known.kl_se:.4f}) nats from the posterior"
         lines.append(f"{distance}, log evidence {known.log_evidence:.4f}")
     elif p.rough_kl is not None and p.rough_kl >= VISIBLE:
-        lines.append(
-            f"about {p.rough_kl:.1g} nats from the posterior itself: what to do, says posterior.diagnose()"
-        )
+        nats = f"{p.rough_kl:.1g}" if p.rough_kl < 1.0 else f"{p.rough_kl:,.0f}"
+        lines.append(f"about {nats} nats from the posterior itself (posterior.diagnose() says what to do)")
     lines.append(f"{'converged' if p.converged else 'NOT converged'}: {p.stop_reason}")
     # a check that failed is the reason why the run ended
     if names := ", ".join(check.name for check in p.checks if check.passed):

@@ -351,7 +351,7 @@ def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
         array = np.asarray(values)
     except ValueError:
         raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
-    if array.dtype == object and all(value is None for value in array.flat):
+    if array.dtype == object and array.size and all(value is None for value in array.flat):
         raise EvaluationError(f"{name} returned None; expected real numbers: is its return missing?", theta)
     if array.dtype.kind not in "fiu":
         raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)

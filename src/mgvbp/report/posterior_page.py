@@ -143,11 +143,13 @@ def convergence_words(posterior: Posterior) -> list[Html]:
 
 
 def _incidents(posterior: Posterior) -> list[str]:
-    dropped, shortened = int(posterior.trace.dropped.sum()), int(np.count_nonzero(posterior.trace.reductions))
+    trace = posterior.trace
+    dropped, shortened = int(trace.dropped.sum()), int(np.count_nonzero(trace.reductions))
+    late = trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].any()
+    so = ": the result is conditional on the region where the log-likelihood is finite" if late else ""
     failed = sum(posterior.failures.values())
     return [
-        *([f"{dropped:,} draws with non-finite values were left out: the result is conditional on the region "
-           "where the log-likelihood is finite."] if dropped else []),
+        *([f"{dropped:,} draws with non-finite values were left out{so}."] if dropped else []),
         *([f"The step was shortened in {shortened:,} iterations to stay positive definite."] if shortened else []),
         *([f"The evaluation of {failed:,} draws failed twice."] if failed else []),
     ]  # fmt: skip

@@ -243,6 +243,9 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
     several = isinstance(found.q, GaussianMixture)
     if starts.disagreement and not several:
         warn_user(starts.disagreement, ConvergenceWarning, "other-optima")
+    about = None
+    if isinstance(found.q, Gaussian) and found.lower_bound > -math.inf:
+        about = rough(found.q, starts.best.archive)
     return _posterior(
         problem,
         outcome,
@@ -252,7 +255,7 @@ def _automatic(problem: Problem, method: Auto, settings: Settings, execution: Ex
         lower_bound_se=found.lower_bound_se,
         gap=found.gap,
         gap_se=found.gap_se,
-        rough_kl=rough(found.q, starts.best.archive) if isinstance(found.q, Gaussian) else None,
+        rough_kl=about,
         other_optima=() if several and starts.other_optima else starts.other_optima,
         checks=found.checks,
         distance=search.best.distance if isinstance(search, MixtureSearch) else None,
@@ -291,10 +294,12 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     # an ending outside of the region says it already
     if dropped and (failures.total or (late and outcome.ending.outcome is not Outcome.OUTSIDE)):
         twice = f"; of these, after two attempts each, {failures}" if failures.total else ""
+        so = "the result is conditional on the region where the function is finite"
+        if not late:
+            so = "they were met on the way, and hardly matter"
         warn_user(
             f"{dropped:,} of {trace.n_evaluations[-1]:,} draws had non-finite values and were left out "
-            f"(trace.dropped), {late:,} of them in the second half of the run: the result is conditional on the region "
-            f"where the function is finite{twice}{better_way(problem)}",
+            f"(trace.dropped), {late:,} of them in the second half of the run: {so}{twice}{better_way(problem)}",
             NonFiniteWarning,
         )
     best = outcome.best

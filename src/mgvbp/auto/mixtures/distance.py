@@ -126,7 +126,8 @@ def measured(known: Expected, log_weights: Array) -> Distance:
     kl_se = math.sqrt(joint**2 + known.mass_error**2 + known.bound_error**2)
     kl = max(log_evidence - bound, 0.0)
     controlled = Distance(kl, kl_se, bound, bound_se, log_evidence, evidence_se, misfit)
-    return min(controlled, plain, key=lambda distance: distance.kl_se)
+    surer, other = sorted((controlled, plain), key=lambda distance: distance.kl_se)
+    return surer._replace(kl_se=math.hypot(surer.kl_se, surer.kl - other.kl))
 
 
 def measuring(mixture: GaussianMixture, n: int, rng: np.random.Generator) -> Array:

@@ -121,6 +121,7 @@ def fitted(
     is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and ``axes`` the
     choices for those of the process.
     """
+    highest = float(values.max()) + 0.5 * mixture.dim  # so far below the mode are draws of a Gaussian
     if len(x) > MOST_POINTS:
         matter = np.flatnonzero(values > values.max() - reach(mixture.dim))
         last = Process(x[:1], values[:1], np.ones(1), numbers, axes[0])
@@ -137,7 +138,6 @@ def fitted(
     K = process.kernel(spanning, spanning)
     K.flat[:: len(K) + 1] *= 1.0 + NUGGET
     K.flat[:: len(K) + 1] += EXACT
-    highest = float(values.max()) + 0.5 * anchor.dim  # so far below the mode are draws of a Gaussian
     surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), highest, 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))

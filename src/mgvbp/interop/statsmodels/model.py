@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -235,7 +236,8 @@ def maximised(model: Any) -> Any:
 
     result = fitted()
     if "method" in known and not (np.isfinite(params_of(result)).all() and np.isfinite(llf_of(result))):
-        result = fitted(method="nm")  # the simplex method does not leave where there are values
+        with suppress(InvalidInputError):  # least squares have no such method
+            result = fitted(method="nm")  # the simplex method does not leave where there are values
     return result
 
 
