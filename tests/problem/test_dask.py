@@ -377,7 +377,7 @@ def test_a_draw_that_hangs_while_it_computes(client, tmp_path):
 
 
 def test_a_draw_that_kills_its_worker(client, tmp_path):
-    """Only that one has no value, without a timeout too, and this process survives."""
+    """It has no value, without a timeout too; the others have theirs, and this process survives."""
     theta = np.column_stack([np.arange(8.0), np.ones(8)])
 
     def deadly(row):
@@ -391,7 +391,10 @@ def test_a_draw_that_kills_its_worker(client, tmp_path):
     problem = Problem(deadly, dim=2, vectorized=False)
     with joblib.parallel_config(backend="dask"), evaluator(problem, "values", 2, None, failures) as evaluate:
         (values,) = evaluate(1, theta)
-    np.testing.assert_array_equal(values, np.where(theta[:, 0] == 5.0, np.nan, theta[:, 0]))
-    assert failures.total == failures.lost == 1
+    lost = np.isnan(values)
+    np.testing.assert_array_equal(values[~lost], theta[~lost, 0])
+    assert lost[5]
+    # Dask gives up a draw that has waited on two workers which died, whichever draw killed them
+    assert failures.total == failures.lost == lost.sum() <= 2
     # one that Dask has replaced before anybody looks is not missed
     assert 1 <= failures.workers_lost <= len(list(tmp_path.iterdir()))
