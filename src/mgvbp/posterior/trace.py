@@ -45,6 +45,11 @@ class Trace:
     def __len__(self) -> int:
         return len(self.lower_bound)
 
+    @property
+    def dropped_late(self) -> int:
+        """Draws left out in the second half of the run: earlier ones were met on the way, and hardly matter."""
+        return int(self.dropped[self.n_evaluations > self.n_evaluations[-1] // 2].sum())
+
 
 COUNTS = ("num_draws", "n_evaluations", "dropped", "reductions")
 TRACE_DTYPES: dict[str, str] = {

@@ -145,8 +145,8 @@ def convergence_words(posterior: Posterior) -> list[Html]:
 def _incidents(posterior: Posterior) -> list[str]:
     trace = posterior.trace
     dropped, shortened = int(trace.dropped.sum()), int(np.count_nonzero(trace.reductions))
-    late = trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].any()
-    so = ": the result is conditional on the region where the log-likelihood is finite" if late else ""
+    so = ": the result is conditional on the region where the log-likelihood is finite"
+    so = so if trace.dropped_late else ""
     failed = sum(posterior.failures.values())
     return [
         *([f"{dropped:,} draws with non-finite values were left out{so}."] if dropped else []),

@@ -290,7 +290,7 @@ def _posterior(problem: Problem, outcome: Run, failures: Failures, **found: Any)
     """
     trace = outcome.trace
     dropped = int(trace.dropped.sum())
-    late = int(trace.dropped[trace.n_evaluations > trace.n_evaluations[-1] // 2].sum())
+    late = trace.dropped_late
     # an ending outside of the region says it already
     if dropped and (failures.total or (late and outcome.ending.outcome is not Outcome.OUTSIDE)):
         twice = f"; of these, after two attempts each, {failures}" if failures.total else ""

@@ -214,8 +214,10 @@ class ByGradients(Doubts):
 
     def _in_vain(self, state: SearchState, surface: Surface, rival: SearchState) -> bool:
         """Whether a visit has led back to the result that was left, or is far below it and has taken long."""
-        if surface.poor or near(state.q, rival.q):
-            return not surface.poor
+        if surface.poor:
+            return False
+        if near(state.q, rival.q):
+            return True
         long = state.n_evaluations > (1.0 + constants.VISIT_SHARE) * rival.n_evaluations
         return long and self._cannot_be_better(
             surface, replace(state, surface=surface).gap, rival.lower_bound
