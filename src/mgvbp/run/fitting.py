@@ -31,12 +31,12 @@ from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
-from mgvbp.problem.problem import LogLikelihood, Prior, agreed_parameters
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters
 from mgvbp.run.checkpoints.checkpoint import Recorder
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
-from mgvbp.run.posing import as_function, as_prior, posed
+from mgvbp.run.posing import as_function, as_prior, own_gradient, posed
 from mgvbp.run.resuming import recorded
 
 VALUES_UP_TO = 20
@@ -186,52 +186,42 @@ def fit(
     array([0.1387, 0.9695])
     """
     log_likelihood = as_function(log_likelihood)
+    automatic = isinstance(method, Auto) or (isinstance(method, str) and method == "auto")
     if tol is not None and method != "auto":
         raise InvalidInputError(
             "tol= goes with method='auto': write Auto(tol), or leave it out for a named method"
         )
-    named = labels is not None or agreed_parameters(log_likelihood, prior) is not None
-    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
-        dim = as_floats(initial_mean, "initial_mean").size
-    dim = 0 if dim is None else positive_integer(dim, "dim")
     aim = _aim(family, kl_tol)
     if aim is not None and method != "auto":
         raise InvalidInputError(
             "family='mixture' and 'auto' go with method='auto' (and tol= instead of Auto(tol))"
         )
     prior = as_prior(prior)
+    named = labels is not None or agreed_parameters(log_likelihood, prior) is not None
+    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
+        dim = as_floats(initial_mean, "initial_mean").size
+    dim = 0 if dim is None else positive_integer(dim, "dim")
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
-    automatic = isinstance(method, Auto) or (isinstance(method, str) and method == "auto")
-    structure: Any = "full" if _is_mixture(family) else family
-    if structure is None:
-        structure = "diagonal" if automatic and streams(problem, None) else "full"
-    structure = resolve_family(structure, problem.dim, problem.labels)
-    ready = isinstance(log_likelihood, SmoothRegression)
-    derived = getattr(log_likelihood, "gradient", None)
-    if callable(derived) and not problem.has_gradient:
+    structure = _structure(family, problem, automatic)
+    derived = own_gradient(log_likelihood)
+    if derived is not None and not problem.has_gradient:
         # a model's own gradient serves where it is asked for, or values do not suffice
+        ready = isinstance(log_likelihood, SmoothRegression)
         asked = ready and _is_gradient(estimator)
         many = (ready and problem.dim > VALUES_UP_TO) or not affordable(structure, problem)
         if asked or (automatic and many):
             problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
-    begin = getattr(log_likelihood, "start", None)
-    if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
-        initial_mean, initial_variance = begin.mean, _variance(begin)
-    elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
-        initial_variance = _variance(problem.prior)  # a model's own prior knows the units of its data
-    most = MOST_WITH_GRADIENTS if uses_gradient(problem) else MOST_PARAMETERS
-    if aim is not None and problem.dim > most:
-        if not aim.or_gaussian:
-            raise InvalidInputError(
-                f"family='mixture' is for at most {MOST_PARAMETERS} parameters, or {MOST_WITH_GRADIENTS} with "
-                f"gradients, and there are {problem.dim}: fit a Gaussian, and go on from there with posterior.mcmc()"
-            )
-        aim = None
+    aim = _affordable(aim, problem)
     if isinstance(method, str) and method == "auto":
         loose = aim is not None and not aim.or_gaussian
         method = Auto(LOOSE if loose and tol is None else tol)
     if isinstance(method, Auto) and _is_gradient(estimator):
         problem.require("gradients")
+    begin = getattr(log_likelihood, "start", None)
+    if isinstance(begin, Gaussian) and initial_mean is None and initial_variance is None:
+        initial_mean, initial_variance = begin.mean, _variance(begin)
+    elif prior is None and initial_variance is None and isinstance(problem.prior, Gaussian):
+        initial_variance = _variance(problem.prior)  # a model's own prior knows the units of its data
     settings = Settings(
         method=method,
         family=structure,
@@ -259,6 +249,14 @@ def fit(
     return conduct(problem, settings, execution)
 
 
+def _structure(family: str | Family | Mixture | None, problem: Problem, automatic: bool) -> Family:
+    """The covariance structure of the Gaussian; by default full, or diagonal for networks and minibatches."""
+    if family is None:
+        family = "diagonal" if automatic and streams(problem, None) else "full"
+    structure: Any = "full" if _is_mixture(family) else family
+    return resolve_family(structure, problem.dim, problem.labels)
+
+
 def _variance(q: Gaussian) -> Array:
     """The covariance (d, d), or the variances (d,) where the family is diagonal or a covariance would be too large."""
     return q.std**2 if isinstance(q.family, Diagonal | Structured) else q.covariance
@@ -270,6 +268,19 @@ def _is_gradient(estimator: object) -> bool:
 
 def _is_mixture(family: object) -> TypeGuard[str | Mixture]:
     return isinstance(family, Mixture) or (isinstance(family, str) and family in ("mixture", "auto"))
+
+
+def _affordable(aim: Aim | None, problem: Problem) -> Aim | None:
+    """The same aim, if a mixture may have so many parameters; ``family="auto"`` is the Gaussian with more of them."""
+    most = MOST_WITH_GRADIENTS if uses_gradient(problem) else MOST_PARAMETERS
+    if aim is None or problem.dim <= most:
+        return aim
+    if aim.or_gaussian:
+        return None
+    raise InvalidInputError(
+        f"family='mixture' is for at most {MOST_PARAMETERS} parameters, or {MOST_WITH_GRADIENTS} with "
+        f"gradients, and there are {problem.dim}: fit a Gaussian, and go on from there with posterior.mcmc()"
+    )
 
 
 def _aim(family: object, kl_tol: float | None) -> Aim | None:

@@ -31,6 +31,12 @@ def as_prior(prior: Prior | None) -> Prior | None:
     return cast(Prior, named)
 
 
+def own_gradient(log_likelihood: object) -> Callable[[Array], Any] | None:
+    """The method ``gradient`` that a model may bring, as the regressions of `mgvbp.models` do."""
+    gradient = getattr(log_likelihood, "gradient", None)
+    return gradient if callable(gradient) else None
+
+
 def posed(
     log_likelihood: LogLikelihood,
     prior: Prior | None,

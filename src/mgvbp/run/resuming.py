@@ -16,14 +16,13 @@ from mgvbp.core.version import __version__
 from mgvbp.errors import FileFormatError, InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import initial_frame
-from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, log_prior
 from mgvbp.run.checkpoints.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
-from mgvbp.run.posing import as_function, as_prior, posed
+from mgvbp.run.posing import as_function, as_prior, own_gradient, posed
 
 BESIDES = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
 """What a checkpoint has besides the settings of a fit."""
@@ -101,8 +100,8 @@ def resume(
     if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
-    if known["gradient"] and grad is None and isinstance(log_likelihood, SmoothRegression):
-        grad = log_likelihood.gradient
+    if known["gradient"] and grad is None:
+        grad = own_gradient(log_likelihood)
     problem = posed(
         log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )

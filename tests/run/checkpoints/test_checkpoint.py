@@ -891,6 +891,23 @@ def test_a_ready_model_that_was_fitted_by_its_gradient_resumes_by_it(tmp_path):
     np.testing.assert_array_equal(again.mean, first.mean)
 
 
+def test_any_model_with_a_gradient_of_its_own_resumes_by_it(tmp_path):
+    """A method ``gradient`` serves `fit` where values do not suffice, whatever the class of the model."""
+
+    class Bowl:
+        def __call__(self, theta):
+            return -0.5 * (theta * theta).sum(axis=1)
+
+        def gradient(self, theta):
+            return -theta
+
+    path = tmp_path / "run.npz"
+    first = mgvbp.fit(Bowl(), dim=60, checkpoint=path)
+    assert first.estimator == "gradient"
+    again = mgvbp.resume(path, Bowl())
+    np.testing.assert_array_equal(again.mean, first.mean)
+
+
 def bent(theta):
     return -np.cosh(theta).sum(axis=1) - 0.5 * (theta[:, 0] * theta[:, 1]) ** 2
 
