@@ -98,6 +98,15 @@ def pymc_centred() -> tuple[Way, Way]:
     return with_pymc(model)
 
 
+def pymc_volatility() -> tuple[Way, Way]:
+    pm = import_module("pymc")
+    with pm.Model() as model:
+        step, nu = pm.Exponential("step", 10.0), pm.Exponential("nu", 0.1)
+        days = pm.GaussianRandomWalk("volatility", sigma=step, shape=200, init_dist=pm.Normal.dist(0.0, 1.0))
+        pm.StudentT("r", nu=nu, mu=0.0, lam=pm.math.exp(-2.0 * days), observed=volatility_data())
+    return with_pymc(model)
+
+
 # --- NumPyro ------------------------------------------------------------------------------------------------
 
 
@@ -174,10 +183,20 @@ def poisson_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return group, x, rng.poisson(rates)
 
 
+def volatility_data() -> np.ndarray:
+    """Returns of 200 days, whose log variance is an autoregression."""
+    rng = np.random.default_rng(3)
+    log_variance = np.zeros(200)
+    for day in range(1, 200):
+        log_variance[day] = -0.5 + 0.95 * (log_variance[day - 1] + 0.5) + 0.25 * rng.normal()
+    return np.exp(log_variance / 2.0) * rng.normal(size=200)
+
+
 CASES: dict[str, Callable[[], tuple[Way, Way]]] = {
     "pymc: hierarchical Poisson, d = 15": pymc_poisson,
     "pymc: eight schools, d = 10": pymc_schools,
     "pymc: eight schools, centred": pymc_centred,
+    "pymc: stochastic volatility, d = 202": pymc_volatility,
     "numpyro: hierarchical Poisson, d = 15": numpyro_poisson,
     "numpyro: eight schools, d = 10": numpyro_schools,
     "numpyro: eight schools, centred": numpyro_centred,

@@ -176,7 +176,7 @@ def stepping(**options):
 
 
 def returning(returned):
-    return fit(lambda theta: returned, dim=2)
+    return fit(lambda theta: returned, dim=2, vectorized=True)
 
 
 def returning_each(returned):
@@ -197,12 +197,12 @@ def derivatives_returning(returned):
 
 
 def model_returning(returned):
-    return fit(Model(lambda b, s: returned, NAMED), Gaussian(variance=1.0, dim=3))
+    return fit(Model(lambda b, s: returned, NAMED), Gaussian(variance=1.0, dim=3), vectorized=True)
 
 
 def batches_returning(returned):
     batches = Minibatches(lambda theta, y: returned, Y, batch_size=3)
-    return fit(batches, PRIOR, method="mgvbp", max_iterations=3)
+    return fit(batches, PRIOR, method="mgvbp", max_iterations=3, vectorized=True)
 
 
 def steps_returning(returned):
@@ -226,7 +226,7 @@ FIT = [
     row(fit2, "noise", f"none zero {POSITIVE}", lambda p, v: v is None or v == 0 or p.gap < np.inf),
     row(mgvbp.Mixture, "components", "none trillion", is_value("components")),
     row(fit2, "starts"),
-    row(fit2, "vectorized", "true", standard),
+    row(fit2, "vectorized", "none true", standard),
     row(fit2, "grad", f"none {FUNCTIONS}", standard),
     row(fit2, "rng", SEEDS, standard),
     row(fit2, "progress", "true", standard),
@@ -454,7 +454,7 @@ METHODS = [
     row(Problem, "log_likelihood", "function", dim=2),
     row(Problem, "prior", "none", is_value("prior"), log_likelihood=normal, dim=2),
     row(Problem, "dim", log_likelihood=normal),
-    row(Problem, "vectorized", "true", is_value("vectorized"), log_likelihood=normal, dim=2),
+    row(Problem, "vectorized", "none true", is_value("vectorized"), log_likelihood=normal, dim=2),
     row(Problem, "grad", "none function type", is_value("grad"), log_likelihood=normal, dim=2),
     row(Problem(normal, dim=2).evaluate, "theta", "nans", lambda found, v: np.all(np.isnan(found))),
     row(mgvbp.compare_families, "families", "none", log_likelihood=normal, dim=2),
@@ -606,7 +606,7 @@ def test_data_baselines_and_networks():
         row(prediction.score, "y"),
         row(prediction.reliability, "y"),
         row(mgvbp.from_jax, "function", "function type"),
-        row(lambda **given: mgvbp.from_jax(normal, **given), "vectorized", "true"),
+        row(lambda **given: mgvbp.from_jax(normal, **given), "vectorized", "none true"),
     ])  # fmt: skip
 
 

@@ -221,11 +221,16 @@ BAD_RETURNS = [
     ),
     (
         "entries of a row taken for columns",
-        returning(lambda theta: -(theta[0] ** 2), method=FAST, num_draws=12),
+        returning(lambda theta: -(theta[0] ** 2), vectorized=True, method=FAST, num_draws=12),
         EvaluationError,
         r"returned shape \(2,\); expected \(12,\): one value per draw; it looks written for one draw",
     ),
-    ("scalar", returning(lambda theta: 0.0), EvaluationError, r"shape \(\); expected.*try vectorized=False"),
+    (
+        "scalar",
+        returning(lambda theta: 0.0, vectorized=True),
+        EvaluationError,
+        r"shape \(\); expected.*try vectorized=False",
+    ),
     (
         "one short",
         returning(lambda theta: log_density(theta)[1:], method=FAST, num_draws=12),
@@ -543,7 +548,11 @@ def test_every_error_has_the_same_base():
 @pytest.mark.parametrize("rows", ["log_likelihood", "prior"])
 @pytest.mark.parametrize("options", [{"method": FAST, "num_draws": 12}, {}], ids=["named", "auto"])
 def test_a_bad_return_comes_with_the_draws(options, rows):
-    call = partial(fit, log_density, LogDensity(np.sum)) if rows == "prior" else partial(fit, np.sum)
+    call = (
+        partial(fit, log_density, LogDensity(np.sum))
+        if rows == "prior"
+        else partial(fit, np.sum, vectorized=True)
+    )
     with pytest.raises(EvaluationError, match=f"{rows}.*one value per draw") as caught:
         call(dim=2, **options)
     number = options.get("num_draws") or len(Auto().start(2).ask())

@@ -24,6 +24,7 @@ from mgvbp.posterior.diagnostics.verdict import (
     MOST_DRAWS,
     TOLERANCE,
     Judgement,
+    advise,
     limit,
 )
 from mgvbp.posterior.diagnostics.weights import pareto_smoothed, shape_error, tail_size
@@ -613,6 +614,13 @@ def test_heavy_tails_are_not_trusted():
     for diagnosis in found:
         assert ("a richer family" in diagnosis.advice) == (diagnosis.verdict == "distrust")
     assert sum(diagnosis.verdict == "distrust" for diagnosis in found) >= 6
+
+
+@pytest.mark.parametrize("family", ["full", "sparse", "diagonal"])
+def test_no_family_is_richer_than_what_holds_the_best_gaussian(family):
+    advice = advise(Judgement(None, 2.0, 0.1, 5.0, 10_000), family, 200, None)
+    assert "posterior.mcmc()" in advice
+    assert ("a richer family" in advice) == (family == "diagonal")
 
 
 def test_an_unfinished_fit_is_told_to_go_on():

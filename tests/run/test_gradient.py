@@ -274,6 +274,7 @@ def test_jax_functions_in_float64_and_the_switch_stays():
     assert_exact(mgvbp.fit(model, **OPTIONS))
     assert_exact(mgvbp.fit(rows, grad="jax", **OPTIONS))
     assert_exact(mgvbp.fit(one, grad="jax", vectorized=False, **OPTIONS))
+    assert_exact(mgvbp.fit(one, grad="jax", **OPTIONS))
 
 
 @pytest.mark.parametrize("vectorized", [True, False])
@@ -299,7 +300,7 @@ def test_a_compiled_function_keeps_its_attributes_and_its_errors():
     named.parameters = mgvbp.Parameters({"a": mgvbp.transforms.Real(2)})
     assert mgvbp.fit(named).parameters.names == ("a",)
     with pytest.raises(EvaluationError, match=r"returned shape \(\)"):
-        mgvbp.fit(jax.jit(lambda theta: theta.sum()), dim=2)
+        mgvbp.fit(jax.jit(lambda theta: theta.sum()), dim=2, vectorized=True)
     host = jax.jit(  # which cannot be mapped over rows
         lambda theta: jax.pure_callback(
             lambda t: -0.5 * np.square(t).sum(axis=1),
@@ -331,7 +332,7 @@ def test_data_that_jax_has_seen_in_32_bits():
 
 def test_functions_that_jax_cannot_use():
     jnp = pytest.importorskip("jax.numpy")
-    expected = r"expected one of a draw, \(d,\) -> real scalar, or with vectorized=True"
+    expected = r"expected one of a draw, \(d,\) -> real scalar, or of all draws, \(S, d\) -> \(S,\)"
     cases = [
         (lambda theta: -(theta**2).sum(axis=1), False, expected),
         (lambda theta: -(theta**2).sum(), True, expected),

@@ -105,11 +105,12 @@ def groups_by_name(labels: Sequence[str], names: Sequence[str]) -> Indices:
     return group
 
 
-def probed(function: Callable[[Any], Any], points: NDArray[np.float64]) -> Edges:
+def probed(function: Callable[[Any], Any], points: NDArray[np.float64], most: float = 1.0) -> Edges | None:
     """The pattern of the Hessian of a JAX function of one draw, (d,) -> scalar, at ``points`` (K, d).
 
     An entry that is zero at all of the points is taken for zero. Each column is the derivative of the gradient along
-    one axis, `AT_ONCE` of them at once.
+    one axis, `AT_ONCE` of them at once. If a larger share than ``most`` of the first of them is not zero, the pattern
+    is not looked for any further: None.
     """
     jax = require("jax", "jax")
     d = points.shape[1]
@@ -123,6 +124,8 @@ def probed(function: Callable[[Any], Any], points: NDArray[np.float64]) -> Edges
             units[np.arange(len(some)), some] = 1.0
             seen = sum(np.asarray(along(point, units))[: len(some)] != 0.0 for point in points)
             k, i = np.nonzero(seen)
+            if len(k) > most * seen.size and not start:
+                return None
             rows.append(i)
             columns.append(some[k])
     return sorted_edges(d, np.concatenate(rows), np.concatenate(columns))

@@ -144,7 +144,9 @@ class SparsePrecision(Structured):
         if centre.ndim != 1:
             raise InvalidInputError(f"at must be a point (d,); got shape {centre.shape}")
         draws = centre + spread * as_generator(rng).standard_normal((2, len(centre)))
-        return cls.from_edges(len(centre), patterns.probed(getattr(function, "traced", function), draws))
+        edges = patterns.probed(getattr(function, "traced", function), draws)
+        assert edges is not None  # any share of them may be other than zero
+        return cls.from_edges(len(centre), edges)
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -159,6 +159,11 @@ class ForeignModel:
     """What to do in place of ``posterior.predict``."""
 
     @property
+    def traced(self) -> Callable[[Any], Any] | None:
+        """The log density of one draw, (d,) -> scalar, for JAX; None where something else computes it."""
+        return getattr(self.log_density, "traced", None)
+
+    @property
     def value_and_grad(self) -> Callable[[Array], tuple[Array, Array]]:
         """Log densities (S,) and gradients (S, d), if the density has them."""
         derived: Callable[[Array], tuple[Array, Array]] = self.log_density.value_and_grad  # type: ignore[attr-defined]

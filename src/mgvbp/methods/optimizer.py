@@ -20,15 +20,8 @@ from mgvbp.estimators.draws import resolve_draws
 from mgvbp.families import Family, resolve_family
 from mgvbp.families.gaussian import Gaussian, checked_factor, frozen
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.problem.problem import (
-    Prior,
-    Problem,
-    checked_derivatives,
-    checked_values,
-    grad_log_prior,
-    log_prior,
-    prior_and_dim,
-)
+from mgvbp.problem.calling import checked_derivatives, checked_values
+from mgvbp.problem.problem import Prior, Problem, grad_log_prior, log_prior, prior_and_dim
 
 STREAM = 0x6D677662
 """Last word of all our seeds, so that a user's own ``default_rng(seed)`` gives other draws."""

@@ -16,7 +16,7 @@ from mgvbp.errors import ConvergenceWarning, InvalidInputError, InvalidTypeError
 from mgvbp.posterior.arviz import exported
 from mgvbp.posterior.diagnostics.weights import Evaluate, LogDensity, Target
 from mgvbp.posterior.failures import Failures
-from mgvbp.problem.problem import called, checked_derivatives, checked_values
+from mgvbp.problem.calling import called, checked_derivatives, checked_values
 from mgvbp.sampling import Sampled, ess, largest_rhat, rhat, sample, warn_of_chains
 
 if TYPE_CHECKING:

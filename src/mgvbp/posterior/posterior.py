@@ -22,8 +22,9 @@ from mgvbp.posterior.examined import Examined
 from mgvbp.posterior.notebook import posterior_html
 from mgvbp.posterior.summary import Summary, frame, one_line
 from mgvbp.posterior.trace import TRACE_DTYPES, Trace
+from mgvbp.problem.calling import checked_values
 from mgvbp.problem.parameters import Parameters
-from mgvbp.problem.problem import NamedParameters, checked_values
+from mgvbp.problem.problem import NamedParameters
 from mgvbp.surfaces.archive import Archive
 
 if TYPE_CHECKING:

@@ -36,10 +36,11 @@ def check_gradient(problem: Problem, q: Gaussian, rng: np.random.Generator) -> N
         theta, u = q.sample(1, rng), rng.standard_normal(q.dim)
         direction = q.family.from_frame(q.factor, (u / np.linalg.norm(u))[None])
         try:
-            gradient = problem.grad(theta.copy()) if problem.vectorized else problem.grad(theta[0].copy())
+            found, known = slope(problem, theta, direction, STEPS if wrong else STEPS[:2])
+            one_by_one = problem.one_by_one("gradients")  # which the first values have shown
+            gradient = problem.grad(theta[0].copy() if one_by_one else theta.copy())
             with np.errstate(invalid="ignore"):
                 told = float(np.reshape(gradient, q.dim) @ direction[0])
-            found, known = slope(problem, theta, direction, STEPS if wrong else STEPS[:2])
         except Exception:
             return
         if not (math.isfinite(told) and math.isfinite(found)):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mgvbp.core.checks import as_key, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError, InvalidTypeError
-from mgvbp.problem.problem import as_values
+from mgvbp.problem.calling import as_values
 
 DERIVATIVES = ("value_and_grad", "value_grad_and_squares")
 PROBES = 4

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from mgvbp.core.checks import as_floats, shown
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.problem.calling import as_values
 from mgvbp.problem.parameters import Parameters
 from mgvbp.problem.priors import ConstrainedPrior
-from mgvbp.problem.problem import as_values
 from mgvbp.transforms import Real
 
 

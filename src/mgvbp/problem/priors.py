@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from mgvbp.core.checks import as_floats
 from mgvbp.core.linalg import Array
 from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
+from mgvbp.problem.calling import as_values, checked_values
 from mgvbp.problem.differences import derivatives, gradients
-from mgvbp.problem.problem import as_values, checked_values
 from mgvbp.transforms import Elementwise, Ordered, Real, Transform
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What is to be approximated: a log-likelihood, a prior and a dimension; checks on what comes back."""
+"""What is to be approximated: a log-likelihood, a prior and a dimension."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from mgvbp.core.checks import as_floats, positive_integer, require_memory, shown, true_or_false
 from mgvbp.core.linalg import Array
-from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError, MgvbpError
+from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.problem.blocks import called_in_blocks, is_jitted
+from mgvbp.problem.calling import called, checked_derivatives, checked_values, takes_one
 
 LogLikelihood = Callable[[Array], Any]
 Needs = Literal["values", "gradients", "squares"]
@@ -73,16 +73,18 @@ class Problem:
     Parameters
     ----------
     log_likelihood : callable
-        (S, d) -> (S,), one value a row; with ``vectorized=False`` (d,) -> float.
+        (S, d) -> (S,), one value a row, or (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
         None becomes the attribute ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` and
         `from_statsmodels` have, or its ``flat_prior``: see `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
-    vectorized : bool
+    vectorized : bool, optional
+        Whether the functions take all draws at once, True, or one, False. If it is not said, the first evaluation finds
+        out: it tries all draws, and one of them if that fails. `evaluate_at` then sets this.
     grad : callable, optional
-        The gradient of ``log_likelihood``: (S, d) -> (S, d); with ``vectorized=False`` (d,) -> (d,). Not needed
+        The gradient of ``log_likelihood``: (S, d) -> (S, d), or (d,) -> (d,) where that takes one draw. Not needed
         where the log-likelihood has a method ``value_and_grad``: (S, d) -> (S,), (S, d).
     labelled : NamedParameters, optional
         Names of the entries of θ, where neither the log-likelihood nor the prior has any.
@@ -104,14 +106,15 @@ class Problem:
     log_likelihood: LogLikelihood
     prior: Prior | None = None
     dim: int = 0
-    vectorized: bool = True
+    vectorized: bool | None = None
     grad: Callable[[Array], Any] | None = None
     labelled: NamedParameters | None = None
     parameters: NamedParameters | None = field(init=False, default=None)
     num_batches: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
-        true_or_false(self.vectorized, "vectorized")
+        if self.vectorized is not None:
+            true_or_false(self.vectorized, "vectorized")
         f: Any = self.log_likelihood
         if not callable(f) or isinstance(f, type):
             what = f"the class {f.__name__} itself" if isinstance(f, type) else type(f).__name__
@@ -176,12 +179,25 @@ class Problem:
         if self.num_batches > 1 and iteration is not None:
             function = cast(Streamed, function).at(iteration)
         if needs == "values" or (needs == "gradients" and self.grad is not None):
-            derivatives: tuple[Array, ...] = ()
-            if needs == "gradients":
-                rows = called(cast(LogLikelihood, self.grad), theta, self.vectorized, self._wrapping)
-                derivatives = (checked_derivatives(rows, theta, "grad"),)
-            values = called(function, theta, self.vectorized, self._wrapping)
-            return checked_values(values, theta, "log_likelihood", self.vectorized), *derivatives
+            together = self.vectorized is not False
+            if self.vectorized is None and len(theta) == self.dim:  # rows might be taken for columns
+                return tuple(
+                    part[:-1] for part in self.evaluate_at(iteration, np.r_[theta, theta[-1:]], needs)
+                )
+            try:
+                given = called(function, theta, together, self._wrapping)
+                values = checked_values(given, theta, "log_likelihood", together)
+            except Exception as error:
+                if self.vectorized is not None or not takes_one(function, theta, error):
+                    raise
+                object.__setattr__(self, "vectorized", False)
+                return self.evaluate_at(iteration, theta, needs)
+            if len(theta) > 1:  # a single draw may be taken for all by chance
+                object.__setattr__(self, "vectorized", together)
+            if needs == "values":
+                return (values,)
+            rows = called(cast(LogLikelihood, self.grad), theta, together, self._wrapping)
+            return values, checked_derivatives(rows, theta, "grad")
         name, number = ("value_and_grad", 2) if needs == "gradients" else ("value_grad_and_squares", 3)
         found = called(getattr(function, name), theta)
         if not isinstance(found, tuple | list) or len(found) != number:
@@ -195,7 +211,7 @@ class Problem:
 
     def one_by_one(self, needs: Needs) -> bool:
         """Whether `evaluate_at` calls the user's functions for one draw after the other."""
-        return not self.vectorized and (needs == "values" or self.grad is not None)
+        return self.vectorized is False and (needs == "values" or self.grad is not None)
 
     def require(self, needs: Needs) -> None:
         """Raise if the log-likelihood or the prior lacks what an estimator needs."""
@@ -294,84 +310,6 @@ def log_prior(prior: Prior | None, theta: Array) -> Array:
     if isinstance(prior, Gaussian):
         return prior.log_density_at(theta)
     return checked_values(called(prior.log_density, theta), theta, "prior.log_density")
-
-
-def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = True, advice: str = "") -> Any:
-    """Call the user's function with all draws, or with one after the other, which gives a list.
-
-    An exception passes through and has the function's argument as its attribute ``theta``.
-    """
-    given, found = theta, []
-    try:
-        if vectorized:
-            return called_in_blocks(function, theta) if is_jitted(function) else function(theta)
-        for given in theta:
-            found.append(function(given))
-        return found
-    except Exception as error:
-        error.theta = given  # type: ignore[attr-defined]
-        if not isinstance(error, MgvbpError):
-            if not advice and given.ndim == 2:
-                advice = "; if it takes one draw at a time, say vectorized=False"
-            error.add_note(
-                "raised by the function given to mgvbp; its argument is this exception's "
-                f".theta {given.shape}{advice}"
-            )
-        raise
-
-
-def checked_values(values: Any, theta: Array, name: str, vectorized: bool | None = None) -> Array:
-    """``values`` as float64 (S,), or an error that says what came.
-
-    ``vectorized`` tells whether a user's function was called with all draws; None if there was no such choice.
-    """
-    array = as_values(values, theta, name)
-    if array.ndim > 1 and vectorized is False:
-        raise EvaluationError(
-            f"{name} returned shape {array.shape[1:]} for one draw; expected a number: is a sum missing?",
-            theta,
-        )
-    if array.shape != (len(theta),):
-        advice = ""
-        if array.ndim > 1 and len(array) == len(theta):
-            advice = ": is a sum over axis=1 missing?"
-        elif vectorized and (array.size == 1 or array.shape == theta.shape[1:]):
-            # a row, theta[0], was taken for a number
-            advice = "; it looks written for one draw: try vectorized=False"
-        raise EvaluationError(
-            f"{name} returned shape {array.shape}; expected ({len(theta)},): one value per draw{advice}",
-            theta,
-        )
-    return array.astype(np.float64, copy=False)
-
-
-def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
-    """What the user's function returned as an array of real numbers, of any shape."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise EvaluationError(f"{name} returned values of unequal shapes", theta) from None
-    if array.dtype == object and array.size and all(value is None for value in array.flat):
-        raise EvaluationError(f"{name} returned None; expected real numbers: is its return missing?", theta)
-    if array.dtype.kind not in "fiu":
-        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
-    return array
-
-
-def checked_derivatives(rows: Any, theta: Array, name: str) -> Array:
-    """Derivatives as float64 (S, d), or an error that says what came."""
-    try:
-        array = np.asarray(rows)
-    except ValueError:
-        raise EvaluationError(
-            f"{name} returned rows of unequal lengths; expected real numbers {theta.shape}", theta
-        ) from None
-    if array.dtype.kind not in "fiub" or array.shape != theta.shape:
-        raise EvaluationError(
-            f"{name} returned {array.dtype} derivatives of shape {array.shape}; expected real numbers {theta.shape}",
-            theta,
-        )
-    return array.astype(np.float64, copy=False)
 
 
 def density_and_gradient(

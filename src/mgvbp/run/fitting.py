@@ -38,6 +38,7 @@ from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
 from mgvbp.run.posing import as_function, as_prior, own_gradient, posed
 from mgvbp.run.resuming import recorded
+from mgvbp.run.sparsity import sparse_family
 
 VALUES_UP_TO = 20
 """Parameters up to which a ready model is fitted by its values although it has a gradient: with more, values take many
@@ -62,7 +63,7 @@ def fit(
     tol: float | None = None,
     kl_tol: float | None = None,
     starts: int | ArrayLike = 1,
-    vectorized: bool = True,
+    vectorized: bool | None = None,
     grad: Callable[[Array], Any] | str | None = None,
     noise: float | None = None,
     rng: int | np.random.Generator = 0,
@@ -78,7 +79,7 @@ def fit(
     Parameters
     ----------
     log_likelihood : callable
-        (S, d) array -> (S,) array, one value per row; with ``vectorized=False`` (d,) -> float.
+        (S, d) array -> (S,) array, one value per row, or (d,) array -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant: a density of θ, or for a `Model`
         one of the parameters on their own scale. (Networks and the regressions of `mgvbp.models` have a default prior;
         ``fit`` of a function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and
@@ -97,7 +98,9 @@ def fit(
         mode and safeguards its steps, without a certificate. The named methods run with the paper's settings; an
         object such as ``MGVBP(step_size=..., ...)`` sets others.
     family : {"full", "diagonal", "mixture", "auto"}, BlockDiagonal, SparsePrecision or Mixture, optional
-        The structure of the covariance: full by default, but diagonal for networks and minibatches with ``auto``.
+        The structure of the covariance: full by default, but diagonal for networks and minibatches with ``auto``. For
+        more than 100 parameters of a function of JAX, a PyMC or a NumPyro model it is the `SparsePrecision` of the
+        Hessian if that is sparse, which holds the best Gaussian; ``"full"`` keeps all entries.
         Blocks are given by index or, for named parameters, by name. ``"mixture"``, or ``Mixture(components=None)``, is
         a mixture of Gaussians with full covariances, which comes near posteriors of any shape in up to about 20
         dimensions, and more with gradients. ``"auto"`` is the Gaussian if it is within ``kl_tol`` of the posterior,
@@ -127,10 +130,11 @@ def fit(
     starts : int or array_like of shape (K, d)
         For ``auto``: how many starts to try, or their means. All are screened, and the best goes on. The first start
         is ``initial_mean``; the others are drawn from the prior if it is Gaussian, else from the initial Gaussian.
-    vectorized : bool
-        Whether ``log_likelihood`` takes all draws at once.
+    vectorized : bool, optional
+        Whether ``log_likelihood`` takes all draws at once, which is much faster in NumPy. If it is not said, the first
+        evaluation finds out: it tries all draws, and one of them if that fails.
     grad : callable, "jax" or "torch", optional
-        The gradient of ``log_likelihood``, (S, d) -> (S, d), or with ``vectorized=False`` (d,) -> (d,). ``"jax"`` and
+        The gradient of ``log_likelihood``, (S, d) -> (S, d), or (d,) -> (d,) where that takes one draw. ``"jax"`` and
         ``"torch"`` are for a function, or a `Model` of a function, that JAX (`from_jax`) or PyTorch (`from_torch`) can
         differentiate. Models with a method
         ``value_and_grad`` need no ``grad``. A function is first compared with differences of ``log_likelihood``,
@@ -202,6 +206,9 @@ def fit(
         dim = as_floats(initial_mean, "initial_mean").size
     dim = 0 if dim is None else positive_integer(dim, "dim")
     problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
+    key = as_key(rng)
+    if family is None and automatic and noise is None and max_evaluations is None:
+        family = sparse_family(problem, initial_mean, initial_variance, key)
     structure = _structure(family, problem, automatic)
     derived = own_gradient(log_likelihood)
     if derived is not None and not problem.has_gradient:
@@ -234,7 +241,7 @@ def fit(
         max_evaluations=max_evaluations,
         starts=starts,
         noise=noise,
-        rng=as_key(rng),
+        rng=key,
         aim=aim,
     )
     recorder = None

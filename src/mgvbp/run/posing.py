@@ -41,7 +41,7 @@ def posed(
     log_likelihood: LogLikelihood,
     prior: Prior | None,
     dim: int,
-    vectorized: bool,
+    vectorized: bool | None,
     grad: Callable[[Array], Any] | str | None,
     labels: Sequence[str] | None = None,
 ) -> Problem:

@@ -138,7 +138,11 @@ def _same(given: Prior | None, stored: Gaussian | None) -> bool:
 
 
 def recorded(
-    problem: Problem, prior: Prior | None, settings: Settings, vectorized: bool, labels: Sequence[str] | None
+    problem: Problem,
+    prior: Prior | None,
+    settings: Settings,
+    vectorized: bool | None,
+    labels: Sequence[str] | None,
 ) -> dict[str, Any]:
     """What a checkpoint must contain to repeat a fit with this prior, besides the log-likelihood."""
     gaussian, places = isinstance(prior, Gaussian), ("initial_mean", "initial_variance", "starts")

@@ -28,7 +28,8 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.problem.problem import Prior, checked_values, log_prior
+from mgvbp.problem.calling import checked_values
+from mgvbp.problem.problem import Prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
 from mgvbp.surfaces.surface import Surface, fit_surface
 

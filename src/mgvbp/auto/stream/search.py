@@ -31,7 +31,8 @@ from mgvbp.estimators.draws import antithetic
 from mgvbp.families import Diagonal, Family, Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info, initial_frame
-from mgvbp.problem.problem import Problem, checked_derivatives, checked_values, grad_log_prior, log_prior
+from mgvbp.problem.calling import checked_derivatives, checked_values
+from mgvbp.problem.problem import Problem, grad_log_prior, log_prior
 
 LEAST = 50
 """Fewest iterations of a round. With 25 the checks cost more than the steps, with 100 a bad step size costs more."""

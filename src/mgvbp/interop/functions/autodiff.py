@@ -16,12 +16,13 @@ from mgvbp.problem.parameters import Parameters
 from mgvbp.transforms import Interval, LowerBound, Ordered, Positive, Real, Simplex, UpperBound
 
 
-def model_in(function: Any, vectorized: bool, package: str, name: str) -> Model | None:
+def model_in(function: Any, vectorized: bool | None, package: str, name: str) -> Model | None:
     """``function`` if it is a `Model`, whose constraints are to be written in the package, else None.
 
     What cannot be differentiated raises. ``name`` is what ``grad=`` calls the package.
     """
-    true_or_false(vectorized, "vectorized")
+    if vectorized is not None:
+        true_or_false(vectorized, "vectorized")
     if not callable(function):
         raise InvalidTypeError(f"function must be a {package} function of θ; got {function!r}")
     if isinstance(function, Minibatches):
@@ -34,15 +35,15 @@ def model_in(function: Any, vectorized: bool, package: str, name: str) -> Model 
 
 
 def function_of_one(
-    model: Model, vectorized: bool, numbers: Any, functions: Any, name: str
+    model: Model, vectorized: bool | None, numbers: Any, functions: Any, name: str
 ) -> Callable[[Any], Any]:
     """The function of a `Model` as one of a single θ, (d,) -> scalar, which a package can differentiate.
 
     Parameters
     ----------
     model : Model
-    vectorized : bool
-        Whether the model's function takes the values of all draws.
+    vectorized : bool or None
+        Whether the model's function takes the values of all draws; None if it is to be tried.
     numbers, functions : modules
         Where the package has its ``exp`` and its ``softmax``: ``jax.numpy`` and ``jax.nn``, or ``torch`` twice.
     name : str
@@ -61,9 +62,13 @@ def function_of_one(
             key: FORMULAS[type(t)](numbers, functions, t, theta[slices[key]]).reshape(t.shape)
             for key, t in transforms.items()
         }
-        if not vectorized:
-            return model.function(**values)
-        return only(model.function(**{key: value[None] for key, value in values.items()}))
+        if vectorized is not False:
+            try:
+                return only(model.function(**{key: value[None] for key, value in values.items()}))
+            except Exception:
+                if vectorized:
+                    raise
+        return model.function(**values)
 
     return of_one
 

@@ -109,8 +109,8 @@ def advice(error: Exception) -> str:
     if isinstance(error, jax.errors.ConcretizationTypeError | jax.errors.NonConcreteBooleanIndexError):
         return "in place of Python's if, float() and masks use jax.numpy.where or jax.lax.cond"
     return (
-        "expected one of a draw, (d,) -> real scalar, or with vectorized=True, the default of fit(grad='jax'), of all "
-        "draws, (S, d) -> (S,)"
+        "expected one of a draw, (d,) -> real scalar, or of all draws, (S, d) -> (S,); vectorized=True or False says "
+        "which"
     )
 
 

@@ -48,18 +48,19 @@ class JaxLikelihood:
         return self._values(theta, *data)
 
 
-def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLikelihood:
+def from_jax(function: Callable[..., Any], *, vectorized: bool | None = None) -> JaxLikelihood:
     """A log-likelihood written in JAX, compiled, with its gradient, in the form that `mgvbp.fit` takes.
 
     Parameters
     ----------
     function : callable
-        A JAX function of one draw, (d,) -> scalar; with ``vectorized=True`` of all draws, (S, d) -> (S,).
+        A JAX function of one draw, (d,) -> scalar, or of all draws, (S, d) -> (S,).
         It is compiled for float64, whatever JAX's global switch says, and the switch stays as it is.
         For `mgvbp.Minibatches` it also takes arrays of data, and returns the sum over their rows.
         It can also be a `mgvbp.Model` whose function is written in JAX and takes the values of one draw, or of all;
         its constraints must be `Ordered`, `Simplex` or constraints on single numbers.
-    vectorized : bool
+    vectorized : bool, optional
+        Whether the function takes all draws; by default its shapes show that.
 
     Examples
     --------
@@ -76,22 +77,35 @@ def from_jax(function: Callable[..., Any], *, vectorized: bool = False) -> JaxLi
     jax = require("jax", "jax")
     if model := model_in(function, vectorized, "JAX", "jax"):
         return JaxLikelihood(function_of_one(model, vectorized, jax.numpy, jax.nn, "jax"), model)
-    return JaxLikelihood(_of_one(function) if vectorized else function)
+    return JaxLikelihood(function if vectorized is False else _of_one(function, vectorized is None))
 
 
-def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_one(function: Callable[..., Any], unsure: bool) -> Callable[..., Any]:
     """A function of all draws as a function of one; what is raised here is explained by `Compiled`.
+
+    If it is ``unsure`` whether the function takes all draws, its shapes decide, which costs no evaluation.
 
     Draws are evaluated one by one, which would hide that their values depend on each other. So when the function is
     compiled it is also called with several draws at once, unless it takes data, which are not known then.
     """
 
     def of_one(row: Any, *data: Any) -> Any:
+        if unsure and not _takes_all(function, row, data):
+            return function(row, *data)
         if not data:
             _alone(function, row.shape[0])
         return only(function(row[None], *data))
 
     return of_one
+
+
+def _takes_all(function: Callable[..., Any], row: Any, data: tuple[Any, ...]) -> bool:
+    """Whether the function gives a value for each row of an array (S, d); what is traced for that is dead code."""
+    number = row.shape[0] + 1  # not as many rows as columns: one may be taken for the other
+    try:
+        return bool(function(row + require("jax", "jax").numpy.zeros((number, 1)), *data).shape == (number,))
+    except Exception:
+        return False
 
 
 def _alone(function: Callable[..., Any], dim: int) -> None:

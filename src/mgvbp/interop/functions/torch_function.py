@@ -21,14 +21,17 @@ class TorchLikelihood:
     ----------
     function : callable
         A function of one draw, (d,) -> scalar, or with ``over_all`` of all draws, (S, d) -> (S,).
-    over_all : bool
+    over_all : bool or None
+        None if the first call is to find out.
     model : Model, optional
         What the function computes; its names, observations and prior become attributes.
     """
 
     vectorized = True  # it takes all draws at once, whatever its function took
 
-    def __init__(self, function: Callable[..., Any], *, over_all: bool, model: Model | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, over_all: bool | None, model: Model | None = None
+    ) -> None:
         self._function, self._over_all = function, over_all
         if model is not None:
             self.parameters, self.pointwise, self.y = model.parameters, model.pointwise, model.y
@@ -60,6 +63,8 @@ class TorchLikelihood:
 
     def _mapped(self, torch: Any, rows: Any, *data: Any) -> Any:
         function = self._function
+        if self._over_all is None:
+            self._over_all = _takes_all(torch, function, rows.shape[1], data)
         if not self._over_all:
             function = torch.func.vmap(function, in_dims=(0, *(None for _ in data)))
         values = function(rows, *data)
@@ -77,18 +82,30 @@ class TorchLikelihood:
         return np.asarray(values.detach()), np.asarray(gradients)
 
 
-def from_torch(function: Callable[..., Any], *, vectorized: bool = False) -> TorchLikelihood:
+def _takes_all(torch: Any, function: Callable[..., Any], dim: int, data: tuple[Any, ...]) -> bool:
+    """Whether the function gives a value for each row of an array (S, d)."""
+    rows = torch.zeros(
+        (dim + 1, dim), dtype=torch.float64
+    )  # more rows than columns: one may be taken for the other
+    try:
+        return bool(function(rows, *data).shape == (dim + 1,))
+    except Exception:
+        return False
+
+
+def from_torch(function: Callable[..., Any], *, vectorized: bool | None = None) -> TorchLikelihood:
     """A log-likelihood written in PyTorch, with its gradient by autograd, in the form that `mgvbp.fit` takes.
 
     Parameters
     ----------
     function : callable
-        A PyTorch function of one draw, (d,) -> scalar, which ``torch.func.vmap`` maps over the draws; with
-        ``vectorized=True`` of all draws, (S, d) -> (S,). It gets a float64 tensor, so that its data should be float64
+        A PyTorch function of one draw, (d,) -> scalar, which ``torch.func.vmap`` maps over the draws, or of all draws,
+        (S, d) -> (S,). It gets a float64 tensor, so that its data should be float64
         tensors too. For `mgvbp.Minibatches` it also takes tensors of data, and returns the sum over their rows.
         It can also be a `mgvbp.Model` whose function is written in PyTorch and takes the values of one draw, or of all;
         its constraints must be `Ordered`, `Simplex` or constraints on single numbers.
-    vectorized : bool
+    vectorized : bool, optional
+        Whether the function takes all draws; by default its shapes show that at the first call.
 
     Examples
     --------

@@ -79,6 +79,11 @@ class GraphDensity:
     def _jax(self) -> JaxLikelihood | None:
         return in_jax(self._theta, self._graph)
 
+    @property
+    def traced(self) -> Callable[..., Any] | None:
+        """The log density of one draw, (d,) -> scalar, for JAX; None if PyTensor computes it."""
+        return None if self._jax is None else self._jax.traced
+
     @cached_property
     def _values(self) -> Callable[[Array], Array]:
         if self._jax is not None:

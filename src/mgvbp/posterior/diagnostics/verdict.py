@@ -221,7 +221,7 @@ def advise(
     choices = ["posterior.mcmc(), which draws from the posterior itself"]
     if family != "mixture" and dim <= MIXTURES:
         choices.insert(0, "family='mixture'" + (f" (about {cost:,} evaluations)" if cost else ""))
-    if family not in ("full", "mixture"):
+    if family not in ("full", "mixture", "sparse"):
         choices.insert(0, "a richer family (family='full', or larger blocks)")
     return f"The weights cannot correct it: try {', or '.join(choices)}.{fine}{judgement.doubt}{unfinished}"
 

@@ -25,7 +25,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.posterior.failures import Failures
-from mgvbp.problem.problem import checked_values
+from mgvbp.problem.calling import checked_values
 
 LogDensity = Callable[[Array], Array]
 

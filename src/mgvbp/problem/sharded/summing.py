@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
+from mgvbp.problem.calling import checked_derivatives, checked_values
 from mgvbp.problem.minibatch import DERIVATIVES
-from mgvbp.problem.problem import checked_derivatives, checked_values
 
 Which = NDArray[np.int64]
 
