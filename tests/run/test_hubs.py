@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 import mgvbp
-from mgvbp import InvalidInputError, SparsePrecision
+from mgvbp import InvalidInputError, InvalidTypeError, SparsePrecision
 from mgvbp.transforms import Positive, Real
 
 
@@ -170,6 +170,11 @@ def test_it_says_what_it_cannot_do(tmp_path):
         mgvbp.nested(full)
     with pytest.raises(InvalidInputError, match="labels, such as 'theta\\[9\\]', or of indices below 10"):
         mgvbp.nested(sparse, ["sigma"])
+    for bad in ("theta[9]", 9, [[9]], [10]):
+        with pytest.raises(InvalidInputError, match="hubs must be a list"):
+            mgvbp.nested(sparse, bad)
+    with pytest.raises(InvalidTypeError, match=r"posterior must be what mgvbp.fit returns"):
+        mgvbp.nested(model)
     with pytest.raises(InvalidInputError, match="1 to 6 hubs, and not all parameters; got 7"):
         mgvbp.nested(sparse, list(range(7)))
     chain = mgvbp.fit(
