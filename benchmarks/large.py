@@ -223,15 +223,27 @@ def one_fit(case: str, size: int, family: str, queue: Any) -> None:
     taken = spent(start)
     theta = posterior.sample(1000, 7)
     h = np.concatenate([model(some) for some in np.split(theta, 10)]) - posterior.log_density(theta)
-    measured = h.mean(), h.std() / math.sqrt(1000), posterior.gap, posterior.converged
-    found = {family: Found(*taken, *measured, posterior.n_evaluations, posterior.mean, posterior.std)}
+    measured = float(h.mean()), float(h.std()) / math.sqrt(1000)
+    found = {
+        family: Found(
+            *taken,
+            *measured,
+            posterior.gap,
+            posterior.converged,
+            posterior.n_evaluations,
+            posterior.mean,
+            posterior.std,
+        )
+    }
     if family == "sparse":
         start = time.process_time() - taken[0]
         with warnings.catch_warnings(action="ignore"):
             whole = mgvbp.nested(posterior)
-        hubs, moments = whole.hubs, (whole.mean, whole.std)
-        of_hubs = hubs.lower_bound, hubs.lower_bound_se, hubs.kl, hubs.converged, hubs.n_evaluations
-        found["nested"] = Found(*spent(start), *of_hubs, *moments)
+        hubs, mean, std = whole.hubs, whole.mean, whole.std
+        measured = hubs.lower_bound, hubs.lower_bound_se or 0.0
+        found["nested"] = Found(
+            *spent(start), *measured, hubs.kl, hubs.converged, hubs.n_evaluations, mean, std
+        )
     queue.put(found)
 
 
@@ -268,7 +280,7 @@ def guide(case: str, size: int, name: str, queue: Any) -> None:
 def pathfinder(made: Case) -> tuple[float, float]:
     """Seconds and bound of BlackJAX's Pathfinder."""
     import jax
-    from blackjax.vi import pathfinder as package  # type: ignore[import-untyped]
+    from blackjax.vi import pathfinder as package
 
     start = time.process_time()
     key, first = jax.random.PRNGKey(0), np.zeros(made.dim)
@@ -347,10 +359,8 @@ def main() -> None:
                 ("AutoLowRankMultivariateNormal", "AutoNormal", "Pathfinder") if options.guides else ()
             ):
                 other = apart(guide, case, size, name)
-                if other is not None:
-                    print(
-                        f"{case:<11}{size:>7}  {name:<30}{other[0]:>8.1f}{'':>7}{other[1]:>13.2f}", flush=True
-                    )
+                row = "failed" if other is None else f"{other[0]:>8.1f}{'':>7}{other[1]:>13.2f}"
+                print(f"{case:<11}{size:>7}  {name:<30}{row}", flush=True)
     for (case, family), points in seconds.items():
         for (d0, t0), (d1, t1) in pairwise(points):
             print(

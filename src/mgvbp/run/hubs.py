@@ -306,9 +306,11 @@ def nested(
 
 def chosen(hubs: Sequence[str | int], labels: Sequence[str]) -> Indices:
     """The indices of hubs that are given by labels or indices, sorted."""
-    places = {label: k for k, label in enumerate(labels)} | {k: k for k in range(len(labels))}
+    places: dict[Any, int] = {label: k for k, label in enumerate(labels)} | {k: k for k in range(len(labels))}
     try:
-        return np.unique([places[hub] for hub in ((None,) if isinstance(hubs, str) else hubs)])
+        if isinstance(hubs, str):  # whose letters might be labels
+            raise TypeError
+        return np.unique([places[hub] for hub in hubs])
     except (KeyError, TypeError):
         raise InvalidInputError(
             f"hubs must be a list of labels, such as {labels[-1]!r}, or of indices below {len(labels)}; "
