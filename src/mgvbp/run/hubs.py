@@ -55,6 +55,8 @@ NEAR = 1e-4
 costs one more than a tenth as near."""
 MOST_STEPS = 40
 """Most steps for one value of the hubs; the bound of the last Gaussian is a bound, too."""
+SHORTEST = 1e-6
+"""Shorter steps are not tried: the precision hardly changes."""
 DRAWS = 200
 """Draws of the hubs over which the moments of all others are averaged."""
 MOST_NUMBERS = 2e7
@@ -129,9 +131,11 @@ class Given:
             if here is None or least < NEAR:
                 break
             step = whole if beta == 1.0 else self._step(best, here, beta)
-            while step is None:  # with β near 0 the precision hardly changes
+            while step is None and beta > SHORTEST:
                 beta *= 0.5
                 step = self._step(best, here, beta)
+            if step is None:
+                break
             candidate = step[0]
         return best
 
