@@ -453,6 +453,13 @@ def test_clusters_have_the_moments_of_their_draws():
     np.testing.assert_allclose(found.weights, 0.5, atol=0.05)
 
 
+def test_clusters_of_few_different_draws_are_no_more_than_these():
+    points = np.array([[0.0, 1.0], [2.0, -1.0], [5.0, 3.0]])
+    found = clustered(np.repeat(points, 50, axis=0), 8, np.random.default_rng(0))
+    assert found.components == 3
+    np.testing.assert_allclose(found.mean, points.mean(axis=0), atol=1e-6)
+
+
 def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():
     told = 0.1 * np.random.default_rng(0).normal(size=40)
     known = Expected(
