@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import gammaincinv
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.surfaces.process import NUGGET, Process, learned
+from mgvbp.surfaces.process import NUGGET, ROUNDING, Process, learned
 
 MOST_POINTS = 1000
 """Most draws that a surrogate is fitted to: the time grows with the cube, and half as many double the KL on hierarchies
@@ -58,8 +59,8 @@ class Surrogate:
     process: Process
     spanning: Array
     """The draws that the fence is computed from, (r, d)."""
-    inverse: Array
-    """The inverse of the kernel's matrix at these, (r, r)."""
+    whitening: Array
+    """The inverse of the lower factor of the kernel's matrix at these, (r, r)."""
     highest: float
     """The surrogate is nowhere higher: what is best has been looked for, and a process that is far off would be."""
     tolerated: float
@@ -75,8 +76,8 @@ class Surrogate:
 
     def variance(self, x: Array) -> Array:
         """The variance of the process at each row given the spanning draws alone, (M, d) -> (M,)."""
-        k = self.process.kernel(x, self.spanning)
-        return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", k @ self.inverse, k))
+        half = self.process.kernel(x, self.spanning) @ self.whitening.T
+        return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", half, half))
 
     def hopeful(self, x: Array) -> Array:
         """The logarithm of the expected density, ``m + s²/2`` of the process, (M, d) -> (M,).
@@ -93,7 +94,7 @@ class Surrogate:
         log_anchor, grad_anchor = self.anchor.with_gradient(x)
         value, gradient = missed + log_anchor, grad_missed + grad_anchor
         gradient[value > self.highest] = 0.0
-        solved = p.kernel(x, self.spanning) @ self.inverse
+        solved = p.kernel(x, self.spanning) @ self.whitening.T @ self.whitening
         explained, grad_explained = p.weighted(x, self.spanning, solved)
         penalty, slope = self._penalty(p.variances(x) - explained)
         radius = 1.0 + p.bend * np.einsum("md,md->m", x, x)
@@ -136,9 +137,10 @@ def fitted(
     known = x[process.noise == EXACT]
     spanning = known[_pivots(process, known, SPANNING)]
     K = process.kernel(spanning, spanning)
-    K.flat[:: len(K) + 1] *= 1.0 + NUGGET
-    K.flat[:: len(K) + 1] += EXACT
-    surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), highest, 0.0)
+    K.flat[:: len(K) + 1] *= 1.0 + ROUNDING
+    K.flat[:: len(K) + 1] += EXACT + NUGGET * process.scale
+    whitening = solve_triangular(np.linalg.cholesky(K), np.eye(len(K)), lower=True)
+    surrogate = Surrogate(anchor, process, spanning, np.asarray(whitening), highest, 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))
 
