@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrmm
 from scipy.special import gammaincinv
 
 from mgvbp.core.linalg import Array
@@ -76,8 +77,8 @@ class Surrogate:
 
     def variance(self, x: Array) -> Array:
         """The variance of the process at each row given the spanning draws alone, (M, d) -> (M,)."""
-        half = self.process.kernel(x, self.spanning) @ self.whitening.T
-        return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", half, half))
+        half = self._whitened(x)
+        return np.asarray(self.process.variances(x) - np.einsum("rm,rm->m", half, half))
 
     def hopeful(self, x: Array) -> Array:
         """The logarithm of the expected density, ``m + s²/2`` of the process, (M, d) -> (M,).
@@ -94,12 +95,16 @@ class Surrogate:
         log_anchor, grad_anchor = self.anchor.with_gradient(x)
         value, gradient = missed + log_anchor, grad_missed + grad_anchor
         gradient[value > self.highest] = 0.0
-        solved = p.kernel(x, self.spanning) @ self.whitening.T @ self.whitening
+        solved = dtrmm(1.0, self.whitening, self._whitened(x), lower=1, trans_a=1).T
         explained, grad_explained = p.weighted(x, self.spanning, solved)
         penalty, slope = self._penalty(p.variances(x) - explained)
         radius = 1.0 + p.bend * np.einsum("md,md->m", x, x)
         grad_variance = (4.0 * p.scale * p.bend * radius)[:, None] * x - 2.0 * grad_explained
         return np.minimum(value, self.highest) - penalty, gradient - slope[:, None] * grad_variance
+
+    def _whitened(self, x: Array) -> Array:
+        """The kernel of the spanning draws and each row, (M, d) -> (r, M), multiplied by the inverse factor."""
+        return np.asarray(dtrmm(1.0, self.whitening, self.process.kernel(x, self.spanning).T, lower=1))
 
     def _penalty(self, variance: Array) -> tuple[Array, Array]:
         """``½v²/(v + 1)`` and its derivative, where v is the variance beyond what is tolerated."""
