@@ -93,7 +93,8 @@ class Court(Rules):
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
         if surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
             looks = self._look(state.archive, surface), self._glance(state.archive, surface)
-            better = higher(surface, *looks, self.tol, self._generator(state), _best(state))
+            along = _missed_along(state.archive, surface)[: constants.HALVED]
+            better = higher(surface, *looks, self.tol, self._generator(state), _best(state), along)
             if better is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         again, axes = not state.deterministic, self._axes(state)
@@ -276,17 +277,22 @@ def _surprising(state: SearchState, surface: Surface) -> bool:
 
 
 def _steepest(archive: Archive, surface: Surface) -> Array:
-    """One standard deviation in the direction (d,) in which draws lie that the surface misses.
+    """One standard deviation in the direction (d,) in which draws lie that the surface misses."""
+    q = surface.q
+    return q.family.from_frame(q.factor, _missed_along(archive, surface)[0])
 
-    It is the first principal direction of the draws, weighted by their weights and by what the surface misses: beside a
-    wall, that across it.
+
+def _missed_along(archive: Archive, surface: Surface) -> Array:
+    """Directions of the frame (d, d) in which draws lie that the surface misses, the foremost first.
+
+    They are the principal directions of the draws, weighted by their weights and by what the surface misses: beside a
+    wall, the first is that across it.
     """
-    q, view = surface.q, archive.view(surface.q)
+    view = archive.view(surface.q)
     missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
     shares = view.weights * np.abs(missed)
     shares /= max(float(shares.max()), 1e-300)
-    direction = np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1][:, -1]
-    return q.family.from_frame(q.factor, direction)
+    return np.asarray(np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1].T[::-1])
 
 
 def _best(state: SearchState) -> Array:
