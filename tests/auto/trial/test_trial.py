@@ -447,22 +447,6 @@ def test_a_point_that_is_too_high_for_what_draws_show_is_on_the_slope_of_a_mode(
     assert raised(3.0, noise=1.0) is None
 
 
-@pytest.mark.parametrize("dim", [2, 4])
-def test_an_island_that_no_draw_has_met_is_found_from_its_slope(dim):
-    """All draws are predicted to the last digit, and some of the points farther out lie on another mode's slope."""
-    place, sd, claims = np.zeros(dim), 0.6, 0
-    place[0] = 4.3
-
-    def f(t):
-        there = -0.5 * np.square((t - place) / sd).sum(axis=1) - dim * np.log(sd)
-        return np.logaddexp(np.log(0.1) + quadratic(t), np.log(0.9) + there)
-
-    for seed in range(8):
-        posterior = fitted(f, dim=dim, rng=seed)
-        claims += posterior.converged and np.linalg.norm(posterior.mean - place) < 0.1
-    assert claims >= 6
-
-
 def test_a_blanket_has_the_moments_of_the_modes():
     modes = [Gaussian([x, 0.0], variance=[[1.0, 0.2], [0.2, 0.5]]) for x in (-3.0, 0.0, 3.0)]
     over = blanket(modes)
