@@ -4,6 +4,7 @@ from . import (  # noqa: F401  (importing a file registers its targets)
     targets_forms,
     targets_gradients,
     targets_improper,
+    targets_judges,
     targets_modes,
     targets_noise,
     targets_relatives,

@@ -112,9 +112,9 @@ SHIFT, CHANGE = 0.3, 0.7
 """To see whether a result is a saddle, its mean is moved by so many standard deviations, and its precision is changed
 by a factor of at most exp(0.7) either way."""
 WIDE, HALF, HALVED, NARROWED = 2.5, 0.5, 4, 0.5
-"""Other Gaussians that are tried: one with so many times the standard deviations, for at most four axes the two that
-lie one standard deviation to either side and are half as wide, and at the highest draw one with this share of the
-standard deviations and one with its square."""
+"""Other Gaussians that are tried: one with so many times the standard deviations, for the four directions in which a
+quadratic misses most the one twice as wide there and the two that are half as wide, one standard deviation to either
+side, and at the highest draw one with this share of the standard deviations and one with its square."""
 DEPARTURE, MOST_DEPARTURES, DEPARTED_SHARE = 1.0, 6, 0.1
 """From there the bound is climbed by so many leaps, within a radius of so many nats each, as long as this share of the
 effective draws is left."""
@@ -255,6 +255,9 @@ FEW_DOUBT = 1.0
 """Nats (plus d/2) by which a surface of fewer draws than a certificate needs may state too low a bound there."""
 UNEXPECTED = 3.0
 """Nats by which such a point must be higher than the surface predicts."""
+RISEN = 1.0
+"""Nats by which a point must be higher than what the surface predicts and misses there for it to be on the slope of
+another mode. On the zoo no point is, at half of it neither: what smooth functions hide is taken off before."""
 PEAK, PEAK_BY_GRADIENTS = 1.0, 0.5
 """A point inside of q may be a narrow mode if the bound of q moved there would be higher by so many nats (plus d/2),
 were f quadratic; by gradients the end of an ascent is one from 0.5 nats on, since its curvature is seen at once."""

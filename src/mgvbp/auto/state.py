@@ -13,6 +13,7 @@ from mgvbp.auto.arrival.climb import Climb
 from mgvbp.auto.arrival.evolution import Evolution
 from mgvbp.auto.steps.leap import Leap
 from mgvbp.auto.trial.chords import Chords
+from mgvbp.auto.trial.company import Company
 from mgvbp.auto.trial.trial import Trial
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import REFUTED, Check, Ending, Outcome
@@ -138,6 +139,10 @@ class SearchState:
     """How often the search has left a result to look at another mode."""
     deterministic: bool = False
     """Whether the values are known to have no noise."""
+    random: bool = False
+    """Whether they are known to have noise, which does not come from the company of other draws."""
+    company: Company | None = None
+    """Draws to evaluate together again, to see whether two values differed because of their company."""
     checks: tuple[Check, ...] = ()
     """What tried to refute the result, and what came of it."""
     scale: float = 1.0

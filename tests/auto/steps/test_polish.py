@@ -13,6 +13,7 @@ from mgvbp.auto.steps.polish import higher
 D = 3
 Q = Gaussian([1.0, -2.0, 0.5], variance=random_spd(np.random.default_rng(0), D))
 BEST = np.array([0.5, -1.0, 1.0])
+AXES = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def tried():
         raise AssertionError("nothing seemed to be higher")
 
     surface = SimpleNamespace(q=Q, num_draws=1, lower_bound=0.0)
-    assert higher(surface, never, asked.append, 0.01, np.random.default_rng(1), BEST) is None
+    assert higher(surface, never, asked.append, 0.01, np.random.default_rng(1), BEST, AXES) is None
     assert asked.pop(0) is Q
     L = Q.family.dense_factor(Q.factor)
     return [(L.T @ (q.mean - Q.mean), L.T @ q.covariance @ L) for q in asked]
@@ -44,11 +45,17 @@ def test_in_two_opposite_directions(tried):
     assert np.abs(np.log(np.linalg.eigvalsh(covariance))).max() == pytest.approx(constants.CHANGE)
 
 
+def test_twice_as_wide_along_each_axis(tried):
+    for axis, (mean, covariance) in zip(AXES, tried[4:6], strict=True):
+        np.testing.assert_allclose(mean, 0.0, atol=1e-12)
+        np.testing.assert_allclose(covariance, np.eye(D) + 3.0 * np.outer(axis, axis), atol=1e-9)
+
+
 def test_on_either_half_of_each_axis(tried):
-    halves = tried[4:-1]
-    assert len(halves) == 2 * D
+    halves = tried[6:-1]
+    assert len(halves) == 2 * len(AXES)
     ends = {tuple(np.round(mean, 9) + 0.0) for mean, _ in halves}
-    assert ends == {tuple(sign * axis + 0.0) for axis in np.eye(D) for sign in (1.0, -1.0)}
+    assert ends == {tuple(sign * axis + 0.0) for axis in AXES for sign in (1.0, -1.0)}
     for mean, covariance in halves:
         expected = np.eye(D) - (1.0 - constants.HALF**2) * np.outer(mean, mean)
         np.testing.assert_allclose(covariance, expected, atol=1e-9)
@@ -69,10 +76,10 @@ def test_what_seems_higher_must_be_higher_by_a_second_look():
         )
 
     rng = np.random.default_rng
-    found = higher(surface, seen(0.5), seen(0.4), 0.01, rng(1), BEST)
+    found = higher(surface, seen(0.5), seen(0.4), 0.01, rng(1), BEST, AXES)
     assert found is not None
     assert found.lower_bound == 0.5
     with pytest.raises(
         AttributeError
     ):  # refuted by the second look, it goes on with the glance, which is a stub
-        higher(surface, seen(0.05), seen(0.4), 0.01, rng(1), BEST)
+        higher(surface, seen(0.05), seen(0.4), 0.01, rng(1), BEST, AXES)

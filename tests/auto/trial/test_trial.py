@@ -139,6 +139,34 @@ def test_values_that_depend_on_other_rows_are_refuted(change):
     assert "in the company of other draws" in posterior.stop_reason
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: 0.5 * (v + np.roll(v, 1)),
+        lambda v: (v + np.roll(v, 1) + np.roll(v, 2)) / 3.0,
+        lambda v: 0.7 * v + 0.3 * np.cumsum(v) / np.arange(1, len(v) + 1),
+        lambda v: v[::-1],
+    ],
+    ids=["two", "three", "running", "reversed"],
+)
+@pytest.mark.parametrize("dim", [1, 3])
+def test_values_that_depend_on_their_neighbours_are_not_taken_for_noise(change, dim):
+    refuted(lambda theta: change(quadratic(theta - 1.0)), "in the company of other draws", dim=dim)
+
+
+def test_noise_that_goes_with_the_row_is_noise():
+    """A generator that begins anew at every call gives a row the same noise again, whatever the other rows are."""
+
+    def seeded(theta):
+        return quadratic(theta) + np.random.default_rng(5).standard_normal(len(theta))
+
+    for seed in SEEDS:
+        with case(seed):
+            posterior = fitted(seeded, dim=2, rng=seed)
+            assert "company" not in posterior.stop_reason
+            assert "noise" in posterior.checks[0].found
+
+
 def test_wrong_gradients_are_refuted():
     wrong = (lambda t: -1.24 * t, lambda t: -t * [1.0, 1.0, 3.0, 1.0, 1.0], lambda t: -0.85 * t)
     for k, grad in enumerate(wrong):
@@ -403,6 +431,20 @@ def test_what_is_far_higher_or_wider_than_q_explains():
     wide = wider(flat, surface)
     assert wide.std[0] > 5.0
     assert wide.mean[0] == q.mean[0]
+
+
+def test_a_point_that_is_too_high_for_what_draws_show_is_on_the_slope_of_a_mode():
+    archive, surface, trial = surface_and_trial(quadratic, Gaussian(np.zeros(1), variance=np.eye(1)))
+    k = int(np.flatnonzero(trial.steps == 5.5)[0])
+
+    def raised(by, rest=0.0, noise=0.0):
+        known = replace(trial, values=trial.values + by * (np.arange(len(trial.values)) == k))
+        return elsewhere(known, replace(archive, noise=noise), replace(surface, rest=rest), ())
+
+    np.testing.assert_array_equal(raised(3.0), trial.probes[k])
+    assert raised(0.5) is None
+    assert raised(3.0, rest=0.1) is None, "a tenth of a nat at draws is ten nats so far out"
+    assert raised(3.0, noise=1.0) is None
 
 
 def test_a_blanket_has_the_moments_of_the_modes():

@@ -101,6 +101,8 @@ class ByGradients(Doubts):
     ) -> SearchState:
         values, gradients = evaluated
         told = self._counted(state, len(theta))
+        if state.company is not None:
+            return self._accompanied(told, state.company, values)
         if state.phase is Phase.ASCENT:
             return self._ascended(told, theta, finite, values, gradients)
         if state.phase is Phase.LOOKOUT:

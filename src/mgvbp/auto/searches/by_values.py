@@ -24,6 +24,7 @@ from mgvbp.auto.searches.far_away import FarAway
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.steps.leap import Leap
 from mgvbp.auto.steps.polish import Look
+from mgvbp.auto.trial.company import Company
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Family, Full
@@ -101,6 +102,8 @@ class ByValues(FarAway):
         self, state: SearchState, theta: Array, finite: NDArray[np.bool_], *evaluated: Array
     ) -> SearchState:
         (values,) = evaluated
+        if state.company is not None:
+            return self._accompanied(self._counted(state, len(theta)), state.company, values)
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values)
         archive = state.archive
@@ -116,6 +119,8 @@ class ByValues(FarAway):
             return self._evolved(told, state.far, theta, values, self._generator(state))
         if self._copying(state):
             archive = replace(archive, noise=_spread(values[[0, -2, -1]]))
+            if archive.noise:
+                told = replace(told, company=Company(theta, values))
             theta, values, finite = theta[:-2], values[:-2], finite[:-2]
         if isinstance(state.far, Approach):
             heard = state.far.tell(np.where(finite, values, -np.inf))

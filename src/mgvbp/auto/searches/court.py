@@ -19,6 +19,7 @@ from mgvbp.auto.searches.rules import Rules, in_time, refined
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.steps.leap import Leap, propose
 from mgvbp.auto.steps.polish import higher
+from mgvbp.auto.trial.company import Company
 from mgvbp.auto.trial.hearings import adjourned
 from mgvbp.auto.trial.rivals import blanket, elsewhere, wider
 from mgvbp.auto.trial.sentence import Verdict, same_values, tails
@@ -39,6 +40,8 @@ class Court(Rules):
         """Begin anew near a point (d,) that may belong to another mode."""
 
     def ask(self, state: SearchState) -> Array:
+        if state.company is not None:
+            return state.company.points[: state.room]
         if state.trial is not None and state.phase is Phase.TRIAL:
             return state.trial.points(state.archive)
         if state.trial is not None and state.phase is Phase.WITNESS:
@@ -90,7 +93,8 @@ class Court(Rules):
             return refuted(state, "tails", Outcome.UNSETTLED, where="the parameters")
         if surface.rest > self.many * constants.FAR_FROM_GAUSSIAN:
             looks = self._look(state.archive, surface), self._glance(state.archive, surface)
-            better = higher(surface, *looks, self.tol, self._generator(state), _best(state))
+            along = _missed_along(state.archive, surface)[: constants.HALVED]
+            better = higher(surface, *looks, self.tol, self._generator(state), _best(state), along)
             if better is not None:
                 return refined(replace(state, q=better.q, surface=better, verified=False), better.size)
         again, axes = not state.deterministic, self._axes(state)
@@ -112,14 +116,31 @@ class Court(Rules):
         surface = state.surface
         assert surface is not None
         slopes = None if gradients is None else gradients[2 * len(trial.rows) :]
-        verdict, trial = same_values(trial, evaluated, state.archive), trial.told(evaluated)
+        verdict, asked = same_values(trial, evaluated, state.archive), trial.points(state.archive)
+        trial = trial.told(evaluated)
         if not any(verdict) and not len(trial.steps):
             return refined(replace(state, trial=None, want=0), surface.size)
+        if verdict.noise and not state.random:
+            company = Company(asked, evaluated)
+            noisy = self._sentenced(replace(state, trial=trial, want=0), verdict)
+            return replace(noisy, company=company, want=len(evaluated))
         if not any(verdict):
             if (again := adjourned(trial, surface, slopes)) is not None:
                 return self._asked(state, again)
             verdict = tails(trial, state.archive, surface, self.tol)
         return self._sentenced(replace(state, trial=trial, want=0), verdict)
+
+    def _accompanied(self, state: SearchState, company: Company, values: Array) -> SearchState:
+        """Take the values of draws that were evaluated together again: go on with noise, or end the search."""
+        if len(values) < len(company.points):  # there were no evaluations left for all of them
+            return replace(state, company=None)
+        nats = company.change(values)
+        if company.changed and nats:
+            return refuted(state, "the same values again", Outcome.INCONSISTENT, nats=nats)
+        if company.changed or nats:
+            return replace(state, company=None, random=True)
+        company = company._replace(changed=True)
+        return replace(state, company=company, want=len(company.points))
 
     def _sentenced(self, state: SearchState, verdict: Verdict) -> SearchState:
         """Certify, call witnesses, go on with noise, or end because the result cannot stand."""
@@ -256,17 +277,22 @@ def _surprising(state: SearchState, surface: Surface) -> bool:
 
 
 def _steepest(archive: Archive, surface: Surface) -> Array:
-    """One standard deviation in the direction (d,) in which draws lie that the surface misses.
+    """One standard deviation in the direction (d,) in which draws lie that the surface misses."""
+    q = surface.q
+    return q.family.from_frame(q.factor, _missed_along(archive, surface)[0])
 
-    It is the first principal direction of the draws, weighted by their weights and by what the surface misses: beside a
-    wall, that across it.
+
+def _missed_along(archive: Archive, surface: Surface) -> Array:
+    """Directions of the frame (d, d) in which draws lie that the surface misses, the foremost first.
+
+    They are the principal directions of the draws, weighted by their weights and by what the surface misses: beside a
+    wall, the first is that across it.
     """
-    q, view = surface.q, archive.view(surface.q)
+    view = archive.view(surface.q)
     missed = np.where(view.weights > 0.0, archive.values - surface.predicted(view.eps), 0.0)
     shares = view.weights * np.abs(missed)
     shares /= max(float(shares.max()), 1e-300)
-    direction = np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1][:, -1]
-    return q.family.from_frame(q.factor, direction)
+    return np.asarray(np.linalg.eigh((shares[:, None] * view.eps).T @ view.eps)[1].T[::-1])
 
 
 def _best(state: SearchState) -> Array:

@@ -90,6 +90,7 @@ class Rules(ABC):
             q=q,
             archive=Archive.empty(self.dim, noise or 0.0),
             deterministic=noise == 0.0,
+            random=bool(noise),
             phase=self.first_phase,
             radius=self.first_radius,
             target_size=float(self.least),
@@ -402,6 +403,7 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "seen",
         "wide",
         "record",
+        "random",
     )
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})
 

@@ -72,18 +72,18 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
 
 
 def higher(
-    surface: Surface, look: Look, glance: Look, tol: float, rng: np.random.Generator, best: Array
+    surface: Surface, look: Look, glance: Look, tol: float, rng: np.random.Generator, best: Array, axes: Array
 ) -> Surface | None:
     """A surface nearby whose bound is higher by more than ``tol`` nats; None if there seems to be none.
 
     At a saddle of the bound its gradient is zero, so that leaps stay there. From a Gaussian that was moved a little at
-    random they lead away, and from one moved near a maximum they lead back. ``best`` is
-    the highest draw, (d,). The leaps go by a cheap ``glance``, and what seems to be higher by that must be so by
-    ``look``.
+    random they lead away, and from one moved near a maximum they lead back. ``best`` is the
+    highest draw, (d,), and ``axes`` are directions of the frame, (k, d), along which q is doubled and halved. The leaps
+    go by a cheap ``glance``, and what seems to be higher by that must be so by ``look``.
     """
     looks, here = constants.MOST_LOOKED // surface.num_draws, glance(surface.q)
     level = surface.lower_bound if here is None else here.lower_bound
-    for moved in _moved(surface.q, rng, best):
+    for moved in _moved(surface.q, rng, best, axes):
         current = glance(moved)
         for _ in range(constants.MOST_DEPARTURES):
             looks -= 1
@@ -103,8 +103,8 @@ def higher(
     return None
 
 
-def _moved(q: Gaussian, rng: np.random.Generator, best: Array) -> list[Gaussian]:
-    """Gaussians around q: in two opposite random directions, wider, narrower, and on either half of some axes."""
+def _moved(q: Gaussian, rng: np.random.Generator, best: Array, axes: Array) -> list[Gaussian]:
+    """Gaussians around q: narrower, wider, moved at random, and along some axes doubled or on either half of q."""
     d, identity = q.dim, np.eye(q.dim)
     shift, change = rng.standard_normal(d), rng.standard_normal((d, d))
     shift *= constants.SHIFT / np.linalg.norm(shift)
@@ -115,9 +115,11 @@ def _moved(q: Gaussian, rng: np.random.Generator, best: Array) -> list[Gaussian]
         _in_frame(q, peak, identity / narrow**2) for narrow in (constants.NARROWED, constants.NARROWED**2)
     ]
     found += [_in_frame(q, sign * shift, (U * np.exp(sign * values)) @ U.T) for sign in (1.0, -1.0)]
-    for axis in rng.permutation(d)[: constants.HALVED]:
-        narrower = identity + (constants.HALF**-2 - 1.0) * np.outer(identity[axis], identity[axis])
-        found += [_in_frame(q, sign * identity[axis], narrower) for sign in (1.0, -1.0)]
+    along = [np.outer(axis, axis) for axis in axes]
+    found += [_in_frame(q, 0.0 * shift, identity - (1.0 - constants.HALF**2) * square) for square in along]
+    for axis, square in zip(axes, along, strict=True):
+        halved = identity + (constants.HALF**-2 - 1.0) * square
+        found += [_in_frame(q, sign * axis, halved) for sign in (1.0, -1.0)]
     found.append(_in_frame(q, 0.0 * shift, identity / constants.WIDE**2))
     return [moved for moved in found if moved is not None]
 

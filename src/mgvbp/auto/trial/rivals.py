@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto import constants
-from mgvbp.auto.trial.sentence import predicted
+from mgvbp.auto.trial.sentence import grown, predicted
 from mgvbp.auto.trial.trial import FAR, NEAR, Trial
 from mgvbp.auto.trial.witnesses import widened
 from mgvbp.core.linalg import Array
@@ -27,23 +27,35 @@ def elsewhere(trial: Trial, archive: Archive, surface: Surface, seen: Sequence[G
     """The highest point (d,) that may belong to another mode; None if there is none.
 
     Outside of q, and of the Gaussians ``seen`` before, it must be hardly lower than the highest draw, and higher than
-    the surface predicts: a diagonal q is narrow where its target is long. Inside of q it must be a `peak`.
+    the surface predicts: a diagonal q is narrow where its target is long. Inside of q it must be a `peak`. Wherever
+    draws have looked, it may also be on the slope of a mode, and low still (`_risen`).
     """
     q = trial.q
-    theta, values = (
-        np.concatenate([archive.theta, trial.probes]),
-        np.concatenate([archive.values, trial.values]),
-    )
+    theta = np.concatenate([archive.theta, trial.probes])
+    values = np.concatenate([archive.values, trial.values])
     outside = ~inside(q, theta)
     valley = values > predicted(surface, 0.5 * (theta + q.mean))
     outside &= values > values.max() - np.where(valley, constants.ACROSS, constants.HIGH) - 0.5 * q.dim
     outside &= values > predicted(surface, theta) + constants.UNEXPECTED
-    found = outside | (
-        peak(q, values, surface.lower_bound) > constants.PEAK + 0.5 * q.dim + 5.0 * archive.noise
-    )
+    peaks = peak(q, values, surface.lower_bound) > constants.PEAK + 0.5 * q.dim + 5.0 * archive.noise
+    found = outside | peaks | _risen(trial, archive, surface)
     for other in seen:
         found &= ~inside(other, theta)
     return np.asarray(theta[int(np.argmax(np.where(found, values, -np.inf)))]) if found.any() else None
+
+
+def _risen(trial: Trial, archive: Archive, surface: Surface) -> NDArray[np.bool_]:
+    """Marks draws, then probes, that are higher than a smooth function which the surface misses by as much, (n,).
+
+    Where the surface predicts nearly all draws to the last digit, and one to a few nats, that one sees something else.
+    Beyond `NEAR` tails are higher than a quadratic too.
+    """
+    q, view = trial.q, archive.view(trial.q)
+    theta = np.concatenate([archive.theta, trial.probes])
+    values = np.concatenate([archive.values, trial.values])
+    distances = np.concatenate([np.linalg.norm(view.eps, axis=1), np.abs(trial.steps)])
+    least = constants.RISEN + constants.OUTLYING * archive.noise + grown(distances, q.dim, surface.rest)
+    return (values - predicted(surface, theta) > least) & (distances <= math.sqrt(q.dim - 1.0) + NEAR)
 
 
 def inside(q: Gaussian, theta: Array) -> NDArray[np.bool_]:

@@ -136,11 +136,15 @@ def _limits(distances: Array, dim: int, rest: float, tol: float) -> Array:
     """
     out = np.where(distances == NEAR, NEAR, distances - math.sqrt(dim - 1.0))
     nats = np.clip(0.5 / ndtr(-out), constants.LEAST_MISS, constants.TAIL_NATS)
+    return np.maximum(tol * nats, grown(distances, dim, rest))
+
+
+def grown(distances: Array, dim: int, rest: float) -> Array:
+    """Nats by which the surface misses points at these distances (n,) of a smooth function, if ``rest`` on average."""
     # the typical distance of draws, for a term of the fourth degree in d coordinates instead of one
     typical = math.sqrt((min(dim, constants.FEW_DIMENSIONS) + 2.0) / 3.0)
     further = np.where(distances == NEAR, 1.0, (distances / (NEAR * typical)) ** 4)
-    growth = constants.TAIL_GROWTH * np.maximum(further, constants.LEAST_GROWTH)
-    return np.asarray(np.maximum(tol * nats, growth * rest))
+    return np.asarray(constants.TAIL_GROWTH * np.maximum(further, constants.LEAST_GROWTH) * rest)
 
 
 def predicted(surface: Surface, theta: Array) -> Array:
