@@ -84,7 +84,8 @@ def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
     if array.dtype == object and array.size and all(value is None for value in array.flat):
         raise EvaluationError(f"{name} returned None; expected real numbers: is its return missing?", theta)
     if array.dtype.kind not in "fiu":
-        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+        what = f"{array.dtype} values" if array.ndim else f"a {type(values).__name__}"
+        raise EvaluationError(f"{name} returned {what}; expected real numbers", theta)
     return array
 
 

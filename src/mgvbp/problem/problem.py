@@ -16,6 +16,7 @@ from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.problem.calling import called, checked_derivatives, checked_values, takes_one
+from mgvbp.problem.priors import ThetaPrior
 
 LogLikelihood = Callable[[Array], Any]
 Needs = Literal["values", "gradients", "squares"]
@@ -273,11 +274,12 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
     require_memory(numbers, f"a fit of {dim or numbers // 14:,} parameters", "fit fewer parameters")
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
-            "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
+            "prior must be a mgvbp.Gaussian, a posterior, a distribution of scipy.stats, a function (S, d) -> (S,), "
+            "for a mgvbp.Model a dict of distributions by name, an object with a method log_density, or None; "
             f"got {type(prior).__name__}"
         )
+    of_prior = prior.dim if isinstance(prior, Gaussian | GaussianMixture | ThetaPrior) else 0
     if parameters is not None:
-        of_prior = prior.dim if isinstance(prior, Gaussian | GaussianMixture) else 0
         for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
             if given not in (0, parameters.dim):
                 raise InvalidInputError(
@@ -285,10 +287,10 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
                     f"{', '.join(parameters.labels)}"
                 )
         return parameters.dim
-    if isinstance(prior, Gaussian | GaussianMixture):
-        if dim not in (0, prior.dim):
-            raise InvalidInputError(f"the prior has {prior.dim} parameters, but {dim} were asked for")
-        return prior.dim
+    if of_prior:
+        if dim not in (0, of_prior):
+            raise InvalidInputError(f"the prior has {of_prior} parameters, but {dim} were asked for")
+        return of_prior
     if dim < 1:
         raise InvalidInputError("the dimension is not known: give dim=, initial_mean= or a Gaussian prior")
     return dim

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, cast
 
 from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
-from mgvbp.problem.parameters import real
+from mgvbp.errors import InvalidTypeError
+from mgvbp.problem.parameters import Parameters, real
+from mgvbp.problem.priors import Distribution, ThetaPrior
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem
+
+PriorLike = Prior | Distribution | Callable[[Array], Any] | Mapping[str, Any]
+"""What `fit` takes for a prior: a density of θ, by an object, a distribution or a function; distributions by name."""
 
 
 def as_function(given: Any) -> Any:
@@ -21,14 +26,29 @@ def as_function(given: Any) -> Any:
     return adapted(given)
 
 
-def as_prior(prior: Prior | None) -> Prior | None:
-    """The prior; for a posterior that is a mixture, this mixture with the names of the parameters."""
-    mixture = getattr(prior, "mixture", None)
-    if mixture is None:
-        return prior
-    named = copy(mixture)
-    named.parameters = getattr(prior, "parameters", None)
-    return cast(Prior, named)
+def as_prior(given: Any, log_likelihood: object) -> Prior | None:
+    """The prior of a fit; what is none passes, to be refused later.
+
+    A posterior that is a mixture becomes this mixture, with the names of the parameters. A distribution or a function
+    is one of θ, and a mapping has distributions of the values of each name.
+    """
+    mixture = getattr(given, "mixture", None)
+    if mixture is not None:
+        named = copy(mixture)
+        named.parameters = getattr(given, "parameters", None)
+        return cast(Prior, named)
+    if given is None or isinstance(given, type) or hasattr(given, "log_density"):
+        return cast("Prior | None", given)
+    parameters = getattr(log_likelihood, "parameters", None)
+    if isinstance(parameters, Parameters):
+        if isinstance(given, Mapping):
+            return parameters.prior(**given)
+        if callable(getattr(given, "logpdf", given)):
+            names = ", ".join(f"'{name}': ..." for name in parameters.names)
+            raise InvalidTypeError(f"the model has names: give a distribution for each, prior={{{names}}}")
+    if callable(getattr(given, "logpdf", given)):
+        return ThetaPrior(given)
+    return cast(Prior, given)
 
 
 def own_gradient(log_likelihood: object) -> Callable[[Array], Any] | None:
