@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mgvbp: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read the output, as head does, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would flush it once more, at its end
+        # Python flushes the output once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
