@@ -73,6 +73,21 @@ def test_distributions_by_name_are_the_prior_of_the_parameters():
     assert named.labels == ("mu", "sigma")
 
 
+def test_ask_and_tell_take_them_too():
+    problem = mgvbp.Problem(MODEL, BY_NAME)
+    theta = np.random.default_rng(1).normal(size=(5, 2))
+    expected = PARAMETERS.prior(**BY_NAME).log_density(theta)
+    np.testing.assert_array_equal(problem.prior.log_density(theta), expected)
+
+
+def test_a_volatility_model_takes_them_too():
+    returns = np.random.default_rng(0).normal(size=200)
+    model = mgvbp.volatility.ARCH(1)
+    by_name = {"mu": st.norm(0.0, 0.1), "omega": st.lognorm(1.0), "alpha[1]": st.uniform(0.0, 1.0)}
+    named, same = (model.fit(returns, prior) for prior in (by_name, model.parameters.prior(**by_name)))
+    assert (named.posterior.mean == same.posterior.mean).all()
+
+
 def test_a_distribution_goes_with_labels():
     posterior = mgvbp.fit(of_theta, st.norm(0.0, 5.0), labels=["mean", "log sd"])
     assert abs(posterior["mean"].mean - Y.mean()) < 0.1

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
-from mgvbp.errors import InvalidTypeError
-from mgvbp.problem.parameters import Parameters, real
-from mgvbp.problem.priors import Distribution, ThetaPrior
-from mgvbp.problem.problem import LogLikelihood, Prior, Problem
+from mgvbp.problem.parameters import real
+from mgvbp.problem.priors import Distribution
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem, as_density
 
 PriorLike = Prior | Distribution | Callable[[Array], Any] | Mapping[str, Any]
 """What `fit` takes for a prior: a density of θ, by an object, a distribution or a function; distributions by name."""
@@ -27,28 +26,13 @@ def as_function(given: Any) -> Any:
 
 
 def as_prior(given: Any, log_likelihood: object) -> Prior | None:
-    """The prior of a fit; what is none passes, to be refused later.
-
-    A posterior that is a mixture becomes this mixture, with the names of the parameters. A distribution or a function
-    is one of θ, and a mapping has distributions of the values of each name.
-    """
+    """The prior of a fit; of a posterior that is a mixture, this mixture with the names of the parameters."""
     mixture = getattr(given, "mixture", None)
     if mixture is not None:
         named = copy(mixture)
         named.parameters = getattr(given, "parameters", None)
         return cast(Prior, named)
-    if given is None or isinstance(given, type) or hasattr(given, "log_density"):
-        return cast("Prior | None", given)
-    parameters = getattr(log_likelihood, "parameters", None)
-    if isinstance(parameters, Parameters):
-        if isinstance(given, Mapping):
-            return parameters.prior(**given)
-        if callable(getattr(given, "logpdf", given)):
-            names = ", ".join(f"'{name}': ..." for name in parameters.names)
-            raise InvalidTypeError(f"the model has names: give a distribution for each, prior={{{names}}}")
-    if callable(getattr(given, "logpdf", given)):
-        return ThetaPrior(given)
-    return cast(Prior, given)
+    return as_density(given, log_likelihood)
 
 
 def own_gradient(log_likelihood: object) -> Callable[[Array], Any] | None:
