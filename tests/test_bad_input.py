@@ -177,6 +177,12 @@ BAD_PROBLEMS = [
         EvaluationError,
         r"prior of theta returned shape \(\).*per draw",
     ),
+    (
+        "gradient as prior",
+        partial(fit2, np.negative),
+        EvaluationError,
+        "prior of theta returned shape .*per draw",
+    ),
     ("prior support", partial(fit2, stats.halfnorm()), InvalidInputError, "prior of theta has the support"),
     ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
     ("prior attribute", partial(fit2, LogDensity(3.0)), InvalidTypeError, "prior"),

@@ -101,7 +101,11 @@ class ThetaPrior:
 
     def log_density(self, theta: ArrayLike) -> Array:
         """Log density at each row of ``theta``, (S, d) -> (S,)."""
-        return _sum(self.distribution, "theta", as_floats(theta, "theta"))
+        points = as_floats(theta, "theta")
+        if hasattr(self.distribution, "logpdf"):
+            return _sum(self.distribution, "theta", points)
+        # a number for each entry is not summed: the function may be the gradient, in the place of the prior
+        return checked_values(_terms(self.distribution, "theta", points), points, "the prior of theta")
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
         """The gradient of `log_density` at each row by differences, (S, d) -> (S, d)."""
