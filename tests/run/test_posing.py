@@ -86,6 +86,7 @@ def test_a_volatility_model_takes_them_too():
     by_name = {"mu": st.norm(0.0, 0.1), "omega": st.lognorm(1.0), "alpha[1]": st.uniform(0.0, 1.0)}
     named, same = (model.fit(returns, prior) for prior in (by_name, model.parameters.prior(**by_name)))
     assert (named.posterior.mean == same.posterior.mean).all()
+    assert named.prior == same.prior
 
 
 def test_a_distribution_goes_with_labels():
