@@ -36,9 +36,22 @@ def density_of_all(theta):
 def test_how_many_draws_a_function_takes_is_found_out(function, draws):
     theta = np.random.default_rng(0).standard_normal((draws, 2))
     problem = Problem(function, dim=2)
-    for points in (theta, theta[:1], np.concatenate([theta, theta])):
+    for points in (theta, theta[:1], np.tile(theta, (3, 1))):
         np.testing.assert_allclose(problem.evaluate(points), density_of_all(points), rtol=1e-14)
     assert problem.vectorized == (function is density_of_all)
+
+
+def test_finding_out_asks_for_no_draw_that_was_not_given():
+    """Two draws of two parameters: a third one would be beyond ``max_evaluations=2``."""
+    rows = []
+
+    def counted(theta):
+        rows.extend(theta.tolist())
+        return density_of_all(theta)
+
+    theta = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(Problem(counted, dim=2).evaluate(theta), density_of_all(theta))
+    assert rows == theta.tolist()
 
 
 @pytest.mark.parametrize("jobs", [None, 2])

@@ -184,10 +184,9 @@ class Problem:
             function = cast(Streamed, function).at(iteration)
         if needs == "values" or (needs == "gradients" and self.grad is not None):
             together = self.vectorized is not False
-            if self.vectorized is None and len(theta) == self.dim:  # rows might be taken for columns
-                return tuple(
-                    part[:-1] for part in self.evaluate_at(iteration, np.r_[theta, theta[-1:]], needs)
-                )
+            if self.vectorized is None and len(theta) == self.dim > 1:  # rows might be taken for columns
+                parts = [self.evaluate_at(iteration, part, needs) for part in (theta[:1], theta[1:])]
+                return tuple(np.concatenate(both) for both in zip(*parts, strict=True))
             try:
                 given = called(function, theta, together, self._wrapping)
                 values = checked_values(given, theta, "log_likelihood", together)
