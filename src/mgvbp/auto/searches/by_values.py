@@ -31,7 +31,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.calling import checked_values
 from mgvbp.problem.problem import Prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
-from mgvbp.surfaces.surface import Surface, fit_surface
+from mgvbp.surfaces.surface import QUADRATIC, Surface, fit_surface, follow_values
 
 FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
 """Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; lowest first."""
@@ -122,14 +122,16 @@ class ByValues(FarAway):
             return self._approached(replace(told, archive=archive), heard)
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
-    def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:
+    def _fit(
+        self, archive: Archive, view: View, near: Surface | None = None, *, floor: float | None = None
+    ) -> Surface | None:
         """The surface of a view; where it predicts little, or if ``floor`` is given, that of values raised to a floor.
 
         A few values far below the others would dominate least squares. Raised to a floor they still say which way
         is down. The lowest floor is used at which the surface predicts the values, or shows more than its noise.
         """
         values, tol, noise = archive.values, self.tol, archive.noise
-        surface = fit_surface(view, self._basis, values, tol, noise) if floor is None else None
+        surface = fit_surface(view, self._basis, values, tol, noise, near=near) if floor is None else None
         if surface is not None and (_informative(surface) or surface.noise < tol):
             return surface
         floors = [floor] if floor is not None else values.max() - (0.5 * self.dim + 1.0) * FLOORS
@@ -147,10 +149,13 @@ class ByValues(FarAway):
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
         return replace(chosen, G=contracting)
 
+    def _follow(self, archive: Archive, surface: Surface) -> Look:
+        """Follows a surface without its noise, which takes most of the time of a fit."""
+        return lambda q: follow_values(archive.view(q), self._basis, archive.values, surface)
+
     def _glance(self, archive: Archive, surface: Surface) -> Look:
-        return lambda q: fit_surface(
-            archive.view(q), self._basis, archive.values, math.inf, archive.noise, polynomials=False
-        )
+        quadratic = replace(surface, model=QUADRATIC, lower_bound_se=surface.rest / math.sqrt(surface.size))
+        return self._follow(archive, quadratic)
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
