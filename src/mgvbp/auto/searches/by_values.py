@@ -172,6 +172,11 @@ class ByValues(FarAway):
         se = math.hypot(before.lower_bound_se, after.lower_bound_se) if state.fresh else 0.0
         return state, after.lower_bound - before.lower_bound, se
 
+    def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
+        """Where a verified result gains less than the tolerance by a leap, fresh draws need not verify it again."""
+        tried = super()._trying(state, leap, surface)
+        return replace(tried, verified=state.verified and leap.gain < self.tol)
+
     def _misleading(self, state: SearchState, surface: Surface) -> bool:
         return surface.clipped and state.phase is Phase.SURVEY and state.escapes == 0
 
