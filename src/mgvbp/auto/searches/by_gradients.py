@@ -119,7 +119,7 @@ class ByGradients(Doubts):
             told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
         )
 
-    def _fit(self, archive: Archive, view: View) -> Surface | None:
+    def _fit(self, archive: Archive, view: View, near: Surface | None = None) -> Surface | None:
         """The surface at a Gaussian. The last one is remembered: each doubt that is settled leads back to it."""
         if self._last is None or self._last[0] is not archive or self._last[1] is not view.q:
             self._last = archive, view.q, self._fitted(archive, view)
