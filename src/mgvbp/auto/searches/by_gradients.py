@@ -212,7 +212,7 @@ class ByGradients(Strides):
                 return self._looking(state)
             if state.rival is None and (lead := self._lead(state, surface)) is not None:
                 return self._followed_lead(state, lead)
-            if state.strides is None and self.dim <= constants.MOST_STRIDING:
+            if state.strides is None and self.may_stride:
                 return self._striding(state)
         if surface is not None and self._near_the_top(surface):
             return self._followed(state, surface)

@@ -22,7 +22,7 @@ from mgvbp.auto.searches.structured import ByStructure
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.errors import DivergenceError
-from mgvbp.families import Family, SparsePrecision
+from mgvbp.families import Family, Full, SparsePrecision
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior
 
@@ -35,6 +35,8 @@ class Strides(Doubts):
     ) -> None:
         super().__init__(family, prior, tol, labels)
         few = self.dim <= constants.MOST_STRIDING
+        # fewer parameters have surfaces of the values, which see what gradients miss beside a wall
+        self.may_stride = few and Full(self.dim).num_monomials > constants.MOST_BY_BOTH
         i, j = np.nonzero(np.tril(family.mask, -1)) if few else 2 * (np.empty(0, dtype=np.intp),)
         # the prior is left out: what the strider is told are log densities that have it
         self._strider = ByStructure(SparsePrecision.from_edges(self.dim, (i, j)), None, constants.STRODE)
