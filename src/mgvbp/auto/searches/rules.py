@@ -225,6 +225,7 @@ class Rules(ABC):
             Phase.LOOKOUT,
             Phase.CLIMB,
             Phase.CHORD,
+            Phase.STRIDE,
         )  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
@@ -404,6 +405,7 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "leads",
         "climbs",
         "climbed",
+        "strides",
         "seen",
         "wide",
         "record",
