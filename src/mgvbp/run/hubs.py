@@ -8,9 +8,9 @@ largest
     \mathcal{L}(h) = E_{q_h}[\log p(x, h) - \log q_h(x)] \le \log p(h) .
 
 This function of a few parameters is the log density of the hubs up to what :math:`q_h` leaves, and `fit` takes it as
-any other. With its result q(h), the lower bound of :math:`q(h)\,q_h(x)` on the evidence is that of the fit. Integrated
-nested Laplace approximations (Rue, Martino and Chopin 2009) are the same idea with the Gaussian at the mode in the
-place of the best one.
+any other. With its result q(h), the lower bound of :math:`q(h)\,q_h(x)` on the evidence is that of the fit, but for the
+noise below. Integrated nested Laplace approximations (Rue, Martino and Chopin 2009) are the same idea with the Gaussian
+at the mode in the place of the best one.
 
 :math:`q_h` is found by steps
 
@@ -18,7 +18,8 @@ place of the best one.
     P^+ = (1 - \beta) P - \beta\, E[\nabla^2_x \log p], \qquad m^+ = m + \beta\,(P^+)^{-1} E[\nabla_x \log p] ,
 
 as in `mgvbp.auto.searches.structured`, from the nearest h that is known. All h have the same pairs ±ε, so that the
-noise of their bounds is nearly the same, and cancels.
+noise of their bounds is nearly the same. It cancels in the marginal, and stays in the lower bound, whose error does not
+know of it.
 """
 
 from __future__ import annotations
@@ -173,7 +174,8 @@ class Nested:
     Attributes
     ----------
     hubs : Posterior
-        The hubs by themselves. Its lower bound is that of the whole distribution on the evidence.
+        The hubs by themselves. Its lower bound is that of the whole distribution on the evidence, but for the noise of
+        the pairs that all values of the hubs share: the spread of log p − log q over 8, which is not in its error.
     """
 
     def __init__(self, hubs: Posterior, given: Given) -> None:
