@@ -189,6 +189,7 @@ def _maximised(
     d = x.shape[1]
     centre, spread = usual(d), np.concatenate([SPREADS[:2], np.full(d, SPREADS[2])])
 
+    @np.errstate(over="ignore", invalid="ignore")  # the first step of a line search may lead anywhere
     def loss(numbers: Array) -> tuple[float, Array]:
         a, b, inverse = np.exp(numbers[0]), np.exp(numbers[1]), np.exp(-2.0 * numbers[2:])
         quadratic = 1.0 + b * products
@@ -196,7 +197,7 @@ def _maximised(
         V = K.copy()
         V.flat[:: len(V) + 1] += variance + NUGGET * a
         root, failed = dpotrf(V, lower=1, overwrite_a=1)
-        if failed:
+        if failed or not np.isfinite(root[-1, -1]):
             return 1e10, np.zeros_like(numbers)
         half_log_det = np.log(root.diagonal()).sum()
         inverted = dpotri(root, lower=1, overwrite_c=1)[0]
