@@ -2,6 +2,7 @@
 
 Run:  python benchmarks/gradients.py [--seeds 3] [--family full] [--max-dim 100] [--rival] [names ...]   # needs jax
       python benchmarks/gradients.py --logistic 50 100 200 500 1000
+      python benchmarks/gradients.py --horseshoe 20 32 [--seeds 3]
 
 All start at mean 0 and variance 1. A value with its gradient at one θ is one gradient. Times are CPU seconds of one
 thread, after compilation. The true gap is the stored optimum (tests/zoo/reference.json, made by an independent method)
@@ -9,7 +10,8 @@ minus the bound of the result on a large Sobol sample; that of a logistic regres
 false if the run says that it has converged and the true gap is above 0.05. Targets: gap <= 0.05 in at least 99% of the
 runs with d <= 100, no false claim, a median of at most 8 (d + 10) gradients. Targets tagged multimodal are shown
 and, but for those tagged hard, not counted. `--rival` also runs SAA-Q (peer/saa.py): four L-BFGS starts, Laplace,
-then L-BFGS on the bound over at least 128 fixed points.
+then L-BFGS on the bound over at least 128 fixed points. `--horseshoe` takes numbers of effects, and compares bounds
+with those of SAA-Q: the optimum is not known.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from threadpoolctl import threadpool_limits
 
 from mgvbp import Auto, Gaussian
+from mgvbp.estimators.draws import sobol
 from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.problem.blocks import SIZES
 from peer import saa
@@ -204,6 +207,59 @@ def logistic(dims: list[int]) -> None:
         print(f"CPU time grows like d to the power {exponent:.1f}")
 
 
+def horseshoe_regression(effects: int) -> Any:
+    """The log density, for JAX, of a regression with three real effects and many others under a horseshoe prior.
+
+    It takes z, log λ, log τ and log σ, (2 effects + 2,): the effects are z λ τ, with half-Cauchy scales λ and τ.
+    """
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((20 + 2 * effects, effects))
+    y = X[:, :3] @ [1.5, -1.0, 0.8] + 0.7 * rng.standard_normal(len(X))
+    widths = np.append(np.zeros(effects), np.log(0.3))
+
+    def density(theta: Any) -> Any:
+        z, logs, log_sd = theta[:effects], theta[effects:-1], theta[-1]
+        scaled = (y - X @ (z * jnp.exp(logs[:-1] + logs[-1]))) * jnp.exp(-log_sd)
+        above = logs - widths
+        scales = (above + math.log(2.0 / math.pi) - jnp.logaddexp(0.0, 2.0 * above)).sum()
+        return scales - 0.5 * (z @ z + log_sd**2 + scaled @ scaled) - len(y) * log_sd
+
+    return density
+
+
+def horseshoe(numbers: list[int], seeds: int) -> None:
+    """The table of horseshoe regressions: bounds on a large Sobol sample."""
+    jax_backend()
+    import jax
+
+    print(f"{'d':>4}{'seed':>6}{'bound':>9}{'claimed':>9}{'gradients':>11}{'CPU s':>8}", end="")
+    print(f"{'SAA-Q bound':>13}{'gradients':>11}{'CPU s':>8}")
+    for effects in numbers:
+        dim, density = 2 * effects + 2, horseshoe_regression(effects)
+        function, many = Compiled(jax.value_and_grad(density)), jax.jit(jax.vmap(density))
+        for size in (1, *SIZES):
+            function(np.zeros((size, dim)))
+        half = sobol(np.random.default_rng(0), 2**13, dim)
+
+        def bound(q: Any, many: Any = many, half: np.ndarray = half) -> float:
+            theta = q.mean + q.family.from_frame(q.factor, half)
+            return float((np.asarray(many(theta)) - q.log_density_at(theta)).mean())
+
+        for seed in range(seeds):
+            found, seconds = search(function, dim, "full", seed)
+            start = time.process_time()
+            rival = saa.fit(function, dim, seed)
+            rival_seconds = time.process_time() - start
+            theirs = Gaussian(rival.mean, variance=rival.scale @ rival.scale.T)
+            print(
+                f"{dim:>4}{seed:>6}{bound(found.gaussian):>9.1f}{found.converged!s:>9}{found.n_evaluations:>11}"
+                f"{seconds:>8.2f}{bound(theirs):>13.1f}{rival.gradients:>11}{rival_seconds:>8.2f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -214,10 +270,13 @@ def main() -> None:
     parser.add_argument("--max-dim", type=int, default=100)
     parser.add_argument("--rival", action="store_true")
     parser.add_argument("--logistic", type=int, nargs="+", metavar="D")
+    parser.add_argument("--horseshoe", type=int, nargs="+", metavar="EFFECTS")
     arguments = parser.parse_args()
     with threadpool_limits(1):
         if arguments.logistic:
             logistic(arguments.logistic)
+        elif arguments.horseshoe:
+            horseshoe(arguments.horseshoe, arguments.seeds)
         else:
             zoo(arguments)
 

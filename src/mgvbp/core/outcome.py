@@ -83,6 +83,7 @@ class Outcome(Enum):
 
 REFUTED = frozenset(
     {
+        Outcome.IMPROPER,
         Outcome.FLAT,
         Outcome.OUTSIDE,
         Outcome.INCONSISTENT,

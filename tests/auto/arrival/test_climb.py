@@ -136,3 +136,16 @@ def test_a_centred_hierarchy_is_not_pooled():
 
     assert bound(optimizer.gaussian) > bound(diagonal) - 0.02
     assert optimizer.gaussian.mean[1] > -2.0
+
+
+def test_a_floor_that_a_late_climb_runs_along_is_improper_and_no_error():
+    def function(theta):  # a normal on a floor: the bound of a Gaussian grows with its width
+        peak = -0.5 * np.square(theta).sum(axis=1)
+        values = np.logaddexp(peak, -30.0)
+        return values, -theta * np.exp(peak - values)[:, None]
+
+    search = Auto().start(20, gradients=True)
+    while not search.stop_reason:
+        search.tell(*function(search.ask()))
+    assert "improper" in search.stop_reason
+    assert search.gap == math.inf

@@ -138,11 +138,11 @@ class Elsewhere(Court):
             return replace(state, want=waiting)
         ended = sorted((c for c in moved if c.value > -math.inf), key=lambda climb: -climb.value)
         state, surface = replace(state, climbs=tuple(ended), phase=Phase.REFINE), state.surface
+        if ended and ended[0].is_improper:
+            return replace(state, ending=Ending.of(Outcome.IMPROPER))
         if state.climbed == LATE:
             assert surface is not None
             return refined(state, surface.size)
-        if ended and ended[0].is_improper:
-            return replace(state, ending=Ending.of(Outcome.IMPROPER))
         level = -math.inf if surface is None or surface.poor else surface.lower_bound
         if not ended or level > ended[0].lower_bound(first):
             return super()._settled(state, surface)
@@ -153,7 +153,7 @@ class Elsewhere(Court):
         doubt = constants.DIAGONAL_DOUBT + 0.1 * self.dim
         if state.visits >= self.most_visits:
             return None
-        for climb in state.climbs:
+        for climb in (climb for climb in state.climbs if not climb.is_improper):
             mean = climb.gaussian(state.first).mean[None]
             known = any(inside(other, mean)[0] for other in (state.q, *state.seen))
             if not known and climb.lower_bound(state.first) + doubt > surface.lower_bound:
