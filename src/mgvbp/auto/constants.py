@@ -321,7 +321,7 @@ MOST_STRIDING, STRIDES_SHARE = 100, 0.75
 evaluations left that strides may take: they end when a step promises less than the noise of their draws."""
 STRIDES_FROM = 0.3
 """Factor on the initial standard deviations, from which strides begin: near enough to a point any density is quadratic.
-Under a horseshoe prior of 42 parameters 4 of 8 strides come within two nats of the optimum with 1, all with 0.03 to
+Under a horseshoe prior of 42 parameters 4 of 8 strides come within three nats of the optimum with 1, all with 0.03 to
 0.3."""
 STRODE = 1.0
 """Nats within which strides come of the optimum: from there, surfaces need fewer draws."""

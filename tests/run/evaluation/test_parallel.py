@@ -428,14 +428,18 @@ def test_faults_in_processes(log, eager):
 
 
 def test_faults_in_threads(log, eager):
-    """Threads cannot be stopped: one that hangs is left behind."""
-    function = Faulty(log, seed=13, hang=5.0)
-    with joblib.parallel_config(backend="threading", n_jobs=2), pytest.warns(NonFiniteWarning):
-        posterior = mgvbp.fit(function, **fit, timeout=1.0)
-    counts = function.counts
-    assert counts["timed_out"] > 0
-    assert posterior.failures == {name: counts[name] for name in ("raised", "timed_out") if counts[name]}
-    assert shortfall(posterior) < TOLERANCE
+    """Threads cannot be stopped: one that hangs is left behind. One draw in a hundred hangs: fits go on to the first."""
+    for seed in range(30):
+        function = Faulty(log.with_name(f"log{seed}"), seed, hang=5.0)
+        with joblib.parallel_config(backend="threading", n_jobs=2), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            posterior = mgvbp.fit(function, **fit, timeout=1.0, rng=seed)
+        counts = function.counts
+        assert posterior.failures == {name: counts[name] for name in ("raised", "timed_out") if counts[name]}
+        assert shortfall(posterior) < TOLERANCE
+        if counts["timed_out"]:
+            return
+    pytest.fail("none of the fits met a draw that hangs")
 
 
 class Fatal:
