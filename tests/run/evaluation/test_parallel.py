@@ -428,7 +428,7 @@ def test_faults_in_processes(log, eager):
 
 
 def test_faults_in_threads(log, eager):
-    """Threads cannot be stopped: one that hangs is left behind. One draw in a hundred hangs: fits go on to the first."""
+    """Threads cannot be stopped: one that hangs is left behind. One draw in a hundred hangs."""
     for seed in range(30):
         function = Faulty(log.with_name(f"log{seed}"), seed, hang=5.0)
         with joblib.parallel_config(backend="threading", n_jobs=2), warnings.catch_warnings():
