@@ -1,12 +1,13 @@
-"""mgvbp beside its peers: queries, time, gap to the exact optimum and k-hat on thirteen posteriors.
+"""mgvbp beside its peers: queries, time, memory, gap to the exact optimum and k-hat on thirteen posteriors.
 
 Run:  python benchmarks/peers.py --out results [--quick] [--seeds 3] [--seconds 15]     # pip install -e '.[peers]'
 
-Every (target, peer) is a JSON file in the folder of --out; those that are there are not run again, so that a run which
-was broken off goes on. Then the tables are printed, as Markdown, and the figure is written to the same folder. All
-start from mean 0, work in float64 and see the same log density, prior included; --seconds ends a run of theirs that
-has no end of its own (PyVBMC has ten times as much). Targets: ahead of every peer in queries to a gap of 0.05, 20 times
-for d <= 10; ahead in time with compilation; and no peer with a lower bound better by more than 0.02.
+Every (target, peer) is a process of its own, so that none is warm from another and its memory is known, and a JSON
+file in the folder of --out; those that are there are not run again, so that a run which was broken off goes on. Then
+the tables are printed, as Markdown, and the figure is written to the same folder. All start from mean 0, work in
+float64 and see the same log density, prior included; --seconds ends a run of theirs that has no end of its own
+(PyVBMC has ten times as much). Targets: ahead of every peer in queries to a gap of 0.05, 20 times for d <= 10; ahead
+in time with compilation; and no peer with a lower bound better by more than 0.02.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 from threadpoolctl import threadpool_limits
 
@@ -62,9 +67,17 @@ PATIENCE = 10.0
 """PyVBMC spends its time on its own Gaussian process, not on evaluations: it gets so many times the seconds."""
 
 
-def run(problem: Problem, peer: str, seeds: int, budget: Budget) -> Record:
+def run(target: str, peer: str, seeds: int, budget: Budget) -> Record:
     """The record of a peer on a problem."""
-    record: Record = {"target": problem.name, "dim": problem.dim, "peer": peer, "optimum": problem.optimum}
+    threadpool_limits(1)
+    problem = load(target)
+    record: Record = {
+        "target": problem.name,
+        "dim": problem.dim,
+        "peer": peer,
+        "optimum": problem.optimum,
+        "log_evidence": problem.log_evidence,
+    }
     if peer == "PyVBMC":
         budget = budget._replace(seconds=PATIENCE * budget.seconds)
     try:
@@ -72,11 +85,13 @@ def run(problem: Problem, peer: str, seeds: int, budget: Budget) -> Record:
         paths = [prepared.run(seed, budget) for seed in range(1 if peer == TRUTH else seeds)]
     except (MissingDependencyError, ImportError, ValueError, RuntimeError) as error:
         return record | {"skipped": str(error).partition("\n")[0] or type(error).__name__}
+    memory = getrusage(RUSAGE_SELF).ru_maxrss / 1024.0  # before the judge takes its own
     runs = [judged(problem, seed, path) for seed, path in enumerate(paths) if path]
     if not runs:
         return record | {"skipped": f"no result within {budget.seconds:g} s"}
     return record | {
         "compile_seconds": prepared.compile_seconds,
+        "memory": memory,
         "runs": runs,
         "budget": budget._asdict(),
         "load": os.getloadavg()[0],
@@ -110,20 +125,17 @@ def main() -> None:
     budget = Budget(0.1, min(5.0, arguments.seconds)) if arguments.quick else Budget(1.0, arguments.seconds)
     arguments.out.mkdir(parents=True, exist_ok=True)
     records = []
-    with threadpool_limits(1):
-        for target in targets:
-            problem: Problem | None = None
-            for peer in arguments.peers or PEERS:
-                path = arguments.out / f"{target}--{peer.replace(' ', '-').replace(',', '')}.json"
-                if not path.exists():
-                    if arguments.show:
-                        continue
-                    start = time.perf_counter()
-                    problem = problem or load(target)
-                    record = run(problem, peer, arguments.seeds, budget)
-                    path.write_text(json.dumps(record))
-                    print(f"{target}, {peer}: {time.perf_counter() - start:.1f} s", flush=True)
-                records.append(json.loads(path.read_text()))
+    for target, peer in product(targets, arguments.peers or PEERS):
+        path = arguments.out / f"{target}--{peer.replace(' ', '-').replace(',', '')}.json"
+        if not path.exists():
+            if arguments.show:
+                continue
+            start = time.perf_counter()
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                record = pool.submit(run, target, peer, arguments.seeds, budget).result()
+            path.write_text(json.dumps(record))
+            print(f"{target}, {peer}: {time.perf_counter() - start:.1f} s", flush=True)
+        records.append(json.loads(path.read_text()))
     records.sort(key=lambda record: (NAMES.index(record["target"]), list(PEERS).index(record["peer"])))
     rows = summarised(records)
     loads = [record["load"] for record in records if "load" in record]

@@ -107,7 +107,7 @@ def bent() -> Any:
 
 
 def search() -> Any:
-    """The way of `auto` in two dimensions: its draws, darker the later, and the Gaussians that it went through."""
+    """The way of `auto` in two dimensions: draws, darker the later, the Gaussians on the way and, bold, the result."""
     draws: list[Any] = []
     steps: list[Any] = []
 
@@ -115,7 +115,7 @@ def search() -> Any:
         draws.append(theta.copy())
         return banana(theta)
 
-    mgvbp.fit(counted, dim=2, initial_mean=[-3.0, 4.0], initial_variance=0.1, callback=steps.append)
+    result = mgvbp.fit(counted, dim=2, initial_mean=[-3.0, 4.0], initial_variance=0.1, callback=steps.append)
     axes = plt.subplots(figsize=(6.0, 4.5), layout="constrained")[1]
     x, y = np.linspace(-5.0, 4.0, 300), np.linspace(-2.5, 9.0, 300)
     mesh = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -125,10 +125,9 @@ def search() -> Any:
     order = np.repeat(np.arange(len(draws)), [len(batch) for batch in draws])
     axes.scatter(*np.concatenate(draws).T, c=order, cmap="copper_r", s=7, lw=0)
     circle = np.linspace(0.0, 2.0 * np.pi, 100)
-    for number, step in enumerate(steps):
-        q = step.gaussian
+    for q in [*(step.gaussian for step in steps), result]:
         ring = q.mean + q.family.from_frame(q.factor, np.stack([np.cos(circle), np.sin(circle)], axis=1))
-        last = number == len(steps) - 1
+        last = q is result
         axes.plot(*ring.T, color="black", lw=2.0 if last else 0.4, alpha=1.0 if last else 0.5)
     axes.set(xlim=(-5, 4), ylim=(-2.5, 9), title=f"{len(order)} evaluations, {len(steps)} Gaussians")
     return axes

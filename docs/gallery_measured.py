@@ -132,20 +132,19 @@ def animation() -> None:
         batches.append(theta.copy())
         return banana(theta)
 
-    mgvbp.fit(counted, dim=2, initial_mean=[-3.0, 4.0], initial_variance=0.1, callback=steps.append)
+    result = mgvbp.fit(counted, dim=2, initial_mean=[-3.0, 4.0], initial_variance=0.1, callback=steps.append)
+    shown = [*((step.gaussian, step.n_evaluations) for step in steps), (result, result.n_evaluations)]
     ends = np.cumsum([len(batch) for batch in batches])
     theta = np.concatenate(batches)
     drawn = []
-    for number, step in list(enumerate(steps))[:: -len(steps) // 27][
-        ::-1
-    ]:  # less than five seconds, to the last step
+    # less than five seconds, to the result
+    for number, (q, known) in list(enumerate(shown))[:: -len(shown) // 27][::-1]:
         picture, axes = figure(1, 5.0, 4.0)
         contours(axes, banana, np.linspace(-5.0, 4.0, 200), np.linspace(-2.5, 9.0, 200))
-        known = int(step.n_evaluations)
         new = int(ends[ends < known].max(initial=0))
         axes.scatter(*theta[:new].T, s=6, color="0.45", lw=0)
         axes.scatter(*theta[new:known].T, s=10, color=ORANGE, lw=0)
-        axes.plot(*ring(step.gaussian, 1.0), color="black", lw=1.5)
+        axes.plot(*ring(q, 1.0), color="black", lw=1.5)
         axes.set(xlim=(-5, 4), ylim=(-2.5, 9), title=f"step {number + 1}: {known} evaluations")
         content = io.BytesIO()
         picture.savefig(content, dpi=80)

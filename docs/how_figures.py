@@ -157,9 +157,10 @@ def kriging() -> Any:
 
 def trial() -> Any:
     """A Gaussian with a cliff four standard deviations out: what the search saw, and what the prosecutor asks for."""
+    cliff = 4.2
 
     def log_density(theta: Any) -> Any:
-        beyond = np.clip(theta[:, 0] - 3.6, 0.0, None)
+        beyond = np.clip(theta[:, 0] - cliff, 0.0, None)
         return -0.5 * (theta**2).sum(axis=1) - 30.0 * beyond
 
     search = mgvbp.Auto().start(2)
@@ -167,15 +168,12 @@ def trial() -> Any:
     trials = 0
     while not search.stop_reason:
         theta, trying = search.ask(), search.trying
-        if trials < 1 or not trying:
-            points[trying].append(theta)
-        trials += trying
         if trials and not trying:
             break  # the first trial is over
+        points[trying].append(theta)
+        trials += trying
         search.tell(log_density(theta))
     draws, probes = (np.concatenate(points[trying]) for trying in (False, True))
-    if trials:
-        draws = np.concatenate(points[False][:-1] or points[False])
     picture, (left, right) = figure(2)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
@@ -183,7 +181,7 @@ def trial() -> Any:
     contours(left, log_density, grid, grid)
     left.scatter(*draws.T, s=6, color="black", lw=0, label=f"{len(draws)} draws of the search")
     left.scatter(*probes.T, s=26, color=ORANGE, marker="x", lw=1.2, label="the prosecutor's")
-    left.axvline(3.6, color=GREY, lw=0.8, ls=":")
+    left.axvline(cliff, color=GREY, lw=0.8, ls=":")
     left.set(xlim=(-7, 7), ylim=(-7, 7), aspect="equal", xlabel="θ₁", ylabel="θ₂", title="Where it looks")
     left.legend(frameon=False, loc="lower left", fontsize=8)
     x = np.linspace(-7.0, 7.0, 400)
@@ -194,7 +192,7 @@ def trial() -> Any:
     right.scatter(near[:, 0], log_density(near), color=ORANGE, marker="x", s=36, zorder=3)
     right.hist(draws[:, 0], bins=40, bottom=-88, color="black", alpha=0.5)
     right.set(xlabel="θ₁", ylabel="nats", ylim=(-88, 5), title="A cliff that no draw has met")
-    right.legend(frameon=False, loc="upper left", fontsize=8)
+    right.legend(frameon=False, loc="center left", fontsize=8)
     return picture
 
 

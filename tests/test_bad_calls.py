@@ -156,6 +156,11 @@ def is_value(attribute):
     return lambda found, value: np.all(getattr(found, attribute) == value)
 
 
+def is_prior(found, value):
+    """The prior of a problem is the value, or the density that a function became."""
+    return getattr(found.prior, "distribution", found.prior) is value
+
+
 def empty(found, value):
     return all(np.size(part) == 0 for part in (found.values() if isinstance(found, dict) else [found]))
 
@@ -211,7 +216,7 @@ def steps_returning(returned):
 
 FIT = [
     row(lambda f: fit(f, dim=2), "f", "~function"),
-    row(fit2, "prior", "none", standard),
+    row(fit2, "prior", "none ~function", standard),
     row(fit2, "dim"),
     row(fit2, "method"),
     row(fit2, "family", "none", standard),
@@ -452,7 +457,7 @@ METHODS = [
     row(told(SEARCH, values=normal(SEARCH.ask())), "gradients"),
     row(told(RUN, values=normal(RUN.ask())), "gradients"),
     row(Problem, "log_likelihood", "function", dim=2),
-    row(Problem, "prior", "none", is_value("prior"), log_likelihood=normal, dim=2),
+    row(Problem, "prior", "none function", is_prior, log_likelihood=normal, dim=2),
     row(Problem, "dim", log_likelihood=normal),
     row(Problem, "vectorized", "none true", is_value("vectorized"), log_likelihood=normal, dim=2),
     row(Problem, "grad", "none function type", is_value("grad"), log_likelihood=normal, dim=2),
@@ -574,7 +579,7 @@ def test_data_baselines_and_networks():
     judge([
         *(row(function, "name") for function in (datasets.load, datasets.find, datasets.where, datasets.fetch)),
         row(adam, "log_likelihood"),
-        row(adam, "prior", "none"),
+        row(adam, "prior", "none ~function"),
         row(adam, "dim"),
         row(adam, "initial", "none flags"),
         row(adam, "rng", SEEDS),

@@ -169,7 +169,21 @@ BAD_PROBLEMS = [
     ("not callable", lambda: fit(3.0, dim=2), InvalidTypeError, "log_likelihood must be a function.*float"),
     ("a class", lambda: fit(dict, dim=2), InvalidTypeError, "must be a function.*got the class dict itself"),
     ("prior number", partial(fit2, 3.0), InvalidTypeError, "prior must be a mgvbp.Gaussian.*got float"),
-    ("prior function", partial(fit2, log_density), InvalidTypeError, "prior must be.*got function"),
+    ("prior list", partial(fit2, [stats.norm(), stats.norm()]), InvalidTypeError, "prior must be.*got list"),
+    ("prior dict", partial(fit2, {"theta": stats.norm()}), InvalidTypeError, "for a mgvbp.Model a dict"),
+    (
+        "prior of one draw",
+        partial(fit2, np.sum),
+        EvaluationError,
+        r"prior of theta returned shape \(\).*per draw",
+    ),
+    (
+        "gradient as prior",
+        partial(fit2, np.negative),
+        EvaluationError,
+        "prior of theta returned shape .*per draw",
+    ),
+    ("prior support", partial(fit2, stats.halfnorm()), InvalidInputError, "prior of theta has the support"),
     ("prior class", partial(fit2, Gaussian), InvalidTypeError, "prior must be.*got"),
     ("prior attribute", partial(fit2, LogDensity(3.0)), InvalidTypeError, "prior"),
     (

@@ -22,7 +22,7 @@ from peer.record import Array
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 sys.path.insert(0, str(TESTS))
-base, zoo = import_module("zoo.base"), import_module("zoo")
+base, zoo, posteriors = import_module("zoo.base"), import_module("zoo"), import_module("posteriors.reference")
 logpdf: Any = import_module("zoo.logpdf")
 
 ZOO = (
@@ -56,6 +56,8 @@ class Problem:
         ``density(theta, xp)`` of the zoo.
     optimum : float or None
         The largest lower bound of any Gaussian; None where it is not known.
+    log_evidence : float or None
+        By quadrature, chains or importance sampling, with an error below 0.003 nats; None where it is not known.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Problem:
     log_density: Callable[[Array], Array]
     density: Callable[[Any, Any], Any]
     optimum: float | None
+    log_evidence: float | None = None
 
     def traced(self, theta: Any) -> Any:
         """The JAX function of one draw, (d,) -> scalar."""
@@ -84,7 +87,9 @@ def from_zoo(name: str) -> Problem:
     target = zoo.TARGETS["logistic_labour" if name == "labour" else name]
     stored = json.loads((TESTS / "zoo" / "reference.json").read_text())[target.name]["full"]["lower_bound"]
     optimum = LABOUR_OPTIMUM if name == "labour" else stored
-    return Problem(name, target.dim, target.log_density, target.density, optimum)
+    known = posteriors.references().get(target.name)
+    evidence = None if known is None else known.log_evidence
+    return Problem(name, target.dim, target.log_density, target.density, optimum, evidence)
 
 
 def garch() -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,10 @@ class Row(NamedTuple):
     compile_seconds: float
     seconds: float
     gap: float
+    distance: float
+    """Nats from the best Gaussian to the posterior itself; nan where the evidence is not known."""
+    memory: float
+    """The most that the process had, in MB."""
     khat: float
     shift: float
     cut: bool
@@ -69,7 +74,7 @@ def summarised(records: list[Record]) -> list[Row]:
 
 def row(record: Record, optimum: float, truth: Record | None) -> Row:
     """The medians."""
-    runs = record["runs"]
+    runs, evidence = record["runs"], record["log_evidence"]
 
     def median(of: Callable[[Record], float]) -> float:
         return float(np.median([of(run) for run in runs]))
@@ -95,6 +100,8 @@ def row(record: Record, optimum: float, truth: Record | None) -> Row:
         record["compile_seconds"],
         median(lambda run: run["path"][-1]["seconds"]),
         median(lambda run: optimum - run["bound"]),
+        np.nan if evidence is None else evidence - optimum,
+        record["memory"],
         median(lambda run: run["khat"]),
         median(shift),
         record["peer"] not in (*OURS, TRUTH)
@@ -103,21 +110,26 @@ def row(record: Record, optimum: float, truth: Record | None) -> Row:
 
 
 def results(rows: Iterable[Row], records: Iterable[Record]) -> str:
-    """All rows; then who was left out, and why."""
-    lines = [
-        "| target (d) | peer | values | gradients | values to 0.05 | gradients to 0.05 | seconds to 0.05 "
-        "| compilation, s | whole run, s | gap | k-hat | mean off, sd |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for r in rows:
-        mcmc = r.peer == TRUTH
-        near = ("", "", "") if mcmc else (
-            count(r.near_values), count(r.near_gradients), number(r.near_seconds, 3)
-        )  # fmt: skip
-        ends = ("", "", "") if mcmc else (number(r.gap, 4), number(r.khat, 2), number(r.shift, 2))
-        head = (f"{r.target} ({r.dim})", r.peer, count(r.values), count(r.gradients))
-        times = (number(r.compile_seconds, 2), number(r.seconds, 3) + ", cut" * r.cut)
-        lines.append("| " + " | ".join((*head, *near, *times, *ends)) + " |")
+    """All rows, a table for each target; then who was left out, and why."""
+    lines = []
+    for (target, dim), here in groupby(rows, key=lambda r: (r.target, r.dim)):
+        table = list(here)
+        lines += ["", f"### {target} (d = {dim})", ""]
+        if np.isfinite(table[0].distance):
+            lines += [f"The best Gaussian is {number(table[0].distance, 4)} nats from the posterior.", ""]
+        lines += [
+            "| peer | values | gradients | queries to 0.05 | s to 0.05 | compilation, s | run, s | MB | gap | k-hat "
+            "| mean off, sd |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        ]
+        for r in table:
+            mcmc = r.peer == TRUTH
+            near = ("", "") if mcmc else (count(r.near_queries), number(r.near_seconds, 3))
+            ends = ("", "", "") if mcmc else (number(r.gap, 4), number(r.khat, 2), number(r.shift, 2))
+            costs = (number(r.compile_seconds, 2), number(r.seconds, 3) + ", cut" * r.cut, count(r.memory))
+            lines.append(
+                "| " + " | ".join((r.peer, count(r.values), count(r.gradients), *near, *costs, *ends)) + " |"
+            )
     skipped = [f"{r['target']}, {r['peer']}: {r['skipped']}" for r in records if "skipped" in r]
     return "\n".join([*lines, "", *(f"- left out: {line}" for line in skipped)])
 
@@ -169,9 +181,9 @@ def compared(rows: list[Row]) -> list[Standing]:
 def standings(rows: list[Row]) -> str:
     """Who is ahead on which problem, and on how many."""
     lines = [
-        "| target (d) | our queries to 0.05 | best peer | times ours | 20 times (d ≤ 10) | our seconds to 0.05 with "
-        "compilation | best peer | faster | our best gap | best peer | beaten by > 0.02 |",
-        "|---|--:|--:|--:|---|--:|--:|---|--:|--:|---|",
+        "| target (d) | our queries to 0.05 | best peer's | times ours | our seconds, with compilation | best peer's "
+        "| our gap | best peer's |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     found = compared(rows)
     for at in found:
@@ -180,11 +192,8 @@ def standings(rows: list[Row]) -> str:
             f"{first.target} ({first.dim})",
             *(named(count(r.near_queries), r) for r in at.queries),
             "∞" if np.isinf(at.times) else number(at.times, 1),
-            "" if first.dim > SMALL else yes(at.times >= TIMES),
             *(named(number(r.near_total, 2), r) for r in at.time),
-            yes(at.faster),
             *(named(number(r.gap, 4), r) for r in at.gap),
-            yes(at.beaten),
         )
         lines.append("| " + " | ".join(cells) + " |")
     small = [at for at in found if at.queries[0].dim <= SMALL]
@@ -203,11 +212,6 @@ def standings(rows: list[Row]) -> str:
 def named(text: str, r: Row) -> str:
     """With the peer's name, where there is a number."""
     return text if text == "never" else f"{text} ({r.peer.removeprefix('mgvbp ')})"
-
-
-def yes(answer: bool) -> str:
-    """In words."""
-    return "yes" if answer else "no"
 
 
 def count(x: float) -> str:

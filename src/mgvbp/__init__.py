@@ -17,7 +17,7 @@ from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixt
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
 from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
 from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
-from mgvbp.run import FamilyComparison, compare_families, fit, resume
+from mgvbp.run import FamilyComparison, compare_families, fit, nested, resume
 
 __all__ = [
     "MGVB",
@@ -61,6 +61,7 @@ __all__ = [
     "from_statsmodels",
     "from_torch",
     "load",
+    "nested",
     "resume",
 ]
 

@@ -166,3 +166,16 @@ def test_a_large_gaussian_has_moments_but_no_dense_matrices():
     for name in ("covariance", "precision"):
         with pytest.raises(InvalidInputError, match="too large"):
             getattr(q, name)
+
+
+def test_hubs_and_what_is_left_given_them():
+    family = SparsePrecision.block_arrow([2] * 20, hubs=3, order=1)
+    np.testing.assert_array_equal(family.hubs, [40, 41, 42])
+    assert not len(SparsePrecision.banded(30, 2).hubs)
+    given = np.array([3, 40, 42])
+    kept = np.setdiff1d(np.arange(43), given)
+    dense = np.zeros((43, 43))
+    dense[family.edges] = 1.0
+    smaller = np.zeros((40, 40))
+    smaller[family.without(given).edges] = 1.0
+    np.testing.assert_array_equal(smaller, dense[np.ix_(kept, kept)])

@@ -77,6 +77,10 @@ def test_a_function_that_fails_either_way_says_how():
     with pytest.raises(NameError) as caught:
         problem.evaluate(np.zeros((3, 2)))
     assert "called with one draw instead, it raised NameError" in caught.value.__notes__[-1]
+    residuals = Problem(lambda theta: np.ones(5) - theta[0], dim=2)
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        residuals.evaluate(np.zeros((3, 2)))
+    assert "one draw instead, it returned float64 values of shape (5,)" in caught.value.__notes__[-1]
 
 
 @pytest.mark.parametrize("package", ["jax", "torch"])

@@ -5,8 +5,8 @@ import pytest
 from scipy import special, stats
 
 from mgvbp import Gaussian
-from mgvbp.errors import DivergenceError, InvalidInputError
-from mgvbp.sampling import ess, largest_rhat, rhat, sample
+from mgvbp.errors import ConvergenceWarning, DivergenceError, InvalidInputError
+from mgvbp.sampling import ess, largest_rhat, rhat, sample, warn_of_chains
 from mgvbp.sampling.chains import LONGEST, WALKERS, WARM_UP
 
 MEAN, COVARIANCE = np.array([1.0, -2.0, 0.5]), np.array([[2.0, 0.9, 0.0], [0.9, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -205,3 +205,10 @@ def test_one_chain_is_compared_with_itself():
     draws = rng.standard_normal((1, 2000, 2))
     assert (rhat(draws) < 1.01).all()
     assert (rhat(np.cumsum(draws, axis=1)) > 1.1).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 7, 1), (4, 3, 1)])
+def test_chains_too_short_for_rhat_are_said_to_be(shape):
+    worst = float(rhat(np.random.default_rng(2).standard_normal(shape)).max())
+    with pytest.warns(ConvergenceWarning, match="not known: they have fewer than eight draws"):
+        warn_of_chains(1, 0, worst, "draw more")

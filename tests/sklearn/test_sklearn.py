@@ -38,7 +38,7 @@ from mgvbp.sklearn import (
 )
 from mgvbp.sklearn.classifier import Sigmoid, Softmax
 from mgvbp.sklearn.exact import fit_exact
-from mgvbp.sklearn.integrals import log_mean_expit, sigmoid_moments
+from mgvbp.sklearn.integrals import log_mean_expit, normal_points, sigmoid_moments
 from mgvbp.sklearn.linear import NormalErrors
 from mgvbp.sklearn.negative_binomial import Dispersed, DispersedRates
 from mgvbp.sklearn.poisson import LogNormalRates, Rates
@@ -363,6 +363,21 @@ def test_the_order_of_the_classes_does_not_matter():
     )
     np.testing.assert_allclose(first.coef_, second.coef_[order], atol=0.01)
     assert first.lower_bound_ == pytest.approx(second.lower_bound_, abs=0.02)
+
+
+def test_many_classes_that_the_feature_does_not_tell_apart():
+    """With more classes than points of the first, coarse integrals: by symmetry all are equally likely."""
+    classes = np.repeat(np.arange(70), 3)
+    classifier = BayesianLogisticRegression().fit(np.tile([[-1.0], [0.0], [1.0]], (70, 1)), classes)
+    assert classifier.posterior_.converged
+    np.testing.assert_allclose(classifier.predict_proba([[-1.0], [0.5]]), 1.0 / 70.0, rtol=0.02)
+
+
+@pytest.mark.parametrize("dim", [1, 5, 64, 100])
+def test_points_have_the_moments_of_the_standard_normal_distribution(dim):
+    points = normal_points(dim, 128)
+    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(points.T @ points / len(points), np.eye(dim), atol=1e-10)
 
 
 def test_two_classes_are_a_case_of_many():

@@ -82,3 +82,11 @@ def test_learning_raises_the_likelihood():
     assert error(learned(x, wavy(x), noise, usual(3), [np.eye(3)], np.random.default_rng(1))) < error(
         Process(x, wavy(x), noise, usual(3), np.eye(3))
     )
+
+
+def test_points_far_out_have_a_process():
+    """There the kernel's variance is 10¹⁶ times that of a value."""
+    points = 100.0 * np.random.default_rng(5).standard_normal((900, 2))
+    process = Process(points, np.ones(900), np.full(900, 1e-4), np.array([-1.0, 5.0, 8.0, 8.0]), np.eye(2))
+    assert process.variances(points).max() > 1e12
+    np.testing.assert_allclose(process.predict(points), 1.0)

@@ -15,10 +15,11 @@ from mgvbp.auto.steps.leap import propose, step
 from mgvbp.auto.steps.polish import polish
 from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
+from mgvbp.surfaces import surface as surface_module
 from mgvbp.surfaces.archive import Archive, equal_view
 from mgvbp.surfaces.henderson import Terms
 from mgvbp.surfaces.hermite import hermite_polynomials
-from mgvbp.surfaces.surface import Regression, Surface, fit_surface, higher_degrees
+from mgvbp.surfaces.surface import Regression, Surface, fit_surface, follow_values, higher_degrees
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -138,9 +139,8 @@ def test_polynomials_are_those_that_there_is_room_for():
     """Of four numbers: 15 monomials; then 20 cubic polynomials, or 16 of at most two numbers; then 34, or 22."""
     eps = np.random.default_rng(5).standard_normal((80, 4))
     for room, expected in ((30, []), (31, [16]), (34, [16]), (35, [20]), (57, [20, 22])):
-        assert [columns.shape for columns in higher_degrees(Full(4), eps, room)] == [
-            (80, n) for n in expected
-        ]
+        columns = [hermite_polynomials(eps, *term) for term in higher_degrees(Full(4), room)]
+        assert [each.shape for each in columns] == [(80, n) for n in expected]
 
 
 def test_columns_that_are_added_give_the_regression_on_all_of_them():
@@ -329,6 +329,67 @@ def test_kriging_learns_the_direction_that_bends(bends):
     assert np.sum(best.coefficients**2) < 0.2 * np.sum(plain.coefficients**2)  # all are 0
     metric = kriging.adapted(constants.RHO * np.eye(d), eps, plain.dual)
     assert abs(np.linalg.eigh(metric)[1][:, -1] @ direction) > 0.95
+
+
+def bending(seed, count=200, d=6):
+    """A Gaussian, draws from it, and a log density that bends in one direction of its frame."""
+    rng = np.random.default_rng(seed)
+    q = some_gaussian(rng, d)
+    theta, direction = q.sample(count, rng), rng.standard_normal(d)
+    t = q.family.to_frame(q.factor, theta - q.mean) @ direction / np.linalg.norm(direction)
+    cubic, fourth = t**3 - 3.0 * t, t**4 - 6.0 * t**2 + 3.0
+    return q, theta, q.log_density(theta) + 0.2 * cubic + 0.05 * fourth
+
+
+@pytest.mark.parametrize(("tol", "dense"), [(math.inf, 0), (1e-6, 1200), (1e-6, 0)])
+def test_a_surface_that_is_followed_is_the_same_at_the_same_gaussian(monkeypatch, tol, dense):
+    """By polynomials, by all pairs of draws, and by the largest terms of their kernel."""
+    monkeypatch.setattr(constants, "DENSE_DRAWS", dense)
+    q, theta, values = bending(3)
+    smooth = math.isfinite(tol)
+    surface = fit_surface(equal_view(q, theta), Full(6), values, tol, polynomials=not smooth)
+    assert bool(surface.model.ratio) == smooth != bool(surface.model.polynomials)
+    followed = follow_values(equal_view(q, theta), Full(6), values, surface)
+    for name in ("lower_bound", "lower_bound_se", "g", "G", "gap", "size"):
+        np.testing.assert_allclose(getattr(followed, name), getattr(surface, name), rtol=1e-6, atol=1e-9)
+
+
+def test_draws_that_determine_no_surface_to_follow():
+    q, theta, values = bending(3)
+    surface = fit_surface(equal_view(q, theta), Full(6), values, 1e-6)
+    assert follow_values(equal_view(q, theta[:28]), Full(6), values[:28], surface) is None
+    on_a_line = q.mean + np.linspace(-1.0, 1.0, 200)[:, None] * q.std
+    assert follow_values(equal_view(q, on_a_line), Full(6), q.log_density(on_a_line), surface) is None
+
+
+def test_what_kriging_has_learnt_serves_a_gaussian_nearby():
+    """In units of the parameters a metric is the same in all frames."""
+    q, theta, values = bending(3)
+    learnt = fit_surface(equal_view(q, theta), Full(6), values, 1e-6, polynomials=False)
+    nearby = Gaussian(q.mean + 0.2 * q.std, variance=1.2 * q.covariance)
+    view = Archive.empty(6).add(q, theta, values).view(nearby)
+    surface = fit_surface(view, Full(6), values, 1e-6, polynomials=False, near=learnt)
+    inverse = np.linalg.inv(np.linalg.cholesky(nearby.precision))
+    wanted = kriging.krige(
+        view.eps,
+        monomials(Full(6), view.eps),
+        values - view.log_q,
+        view.weights,
+        inverse @ learnt.model.metric @ inverse.T,
+    )
+    np.testing.assert_allclose(surface.lower_bound, wanted.coefficients[0], atol=1e-6)
+    np.testing.assert_allclose(surface.g, wanted.coefficients[1:7], atol=1e-6)
+
+
+def test_what_did_not_help_is_tried_again_with_more_draws(monkeypatch):
+    """Where polynomials did better than kriging, or no direction bends, it is not asked again at once."""
+    tried = []
+    monkeypatch.setattr(surface_module, "krige", lambda *a: tried.append(len(a[0])))
+    q, theta, values = bending(3, 320)
+    near = None
+    for count in (200, 240, 280, 320):
+        near = fit_surface(equal_view(q, theta[:count]), Full(6), values[:count], 1e-6, near=near)
+    assert tried == [200, 320]
 
 
 # --- polishing ----------------------------------------------------------------------------------------

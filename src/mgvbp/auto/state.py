@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from mgvbp.auto import constants
 from mgvbp.auto.arrival.approach import Approach
@@ -21,6 +22,9 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.moments import Moments
 from mgvbp.surfaces.surface import Surface
+
+if TYPE_CHECKING:
+    from mgvbp.auto.searches.structured import StructuredState
 
 
 class Phase(StrEnum):
@@ -48,6 +52,8 @@ class Phase(StrEnum):
     """They climb, with gradients, from elsewhere: is there a higher mode?"""
     CLIMB = "climb"
     """They climb, with gradients, the bound of diagonal Gaussians on fixed points."""
+    STRIDE = "stride"
+    """They are the same ±ε in one Gaussian after another, where surfaces are poor."""
     WITNESS = "witness"
     """They show tails that the surface does not predict."""
     CHORD = "chord"
@@ -119,6 +125,8 @@ class SearchState:
     """Climbs of the bound of diagonal Gaussians; once they have ended, those whose ends are yet to be visited."""
     climbed: int = 0
     """How many rounds of climbs there were: one at the start, and one before a certificate."""
+    strides: StructuredState | None = None
+    """The strides, while they go on and afterwards; None if there were none."""
     optimum: tuple[Gaussian, int] | None = None
     """The last optimum of the draws at hand, by gradients, and how many draws there were."""
     cleared: int = 0

@@ -89,6 +89,7 @@ def adam(
     if callback is not None and not callable(callback):
         raise InvalidTypeError(f"callback must be a function of an AdamIteration; got {callback!r}")
     problem = target(log_likelihood, prior, dim, initial)
+    prior = None if prior is None else problem.prior  # without one it is the likelihood that is climbed
     if not problem.has_gradient:
         raise InvalidInputError(
             f"ADAM needs a gradient, and {type(log_likelihood).__name__} has no value_and_grad: mgvbp.from_jax makes "

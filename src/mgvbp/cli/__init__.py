@@ -6,6 +6,7 @@ The package sees public names only, like any other user. Begin with `main` below
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.command = words
     try:
         code: int = arguments.run(arguments)
+        sys.stdout.flush()
         return code
     except MgvbpError as error:
         print(f"mgvbp: {error}", file=sys.stderr)
@@ -27,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("mgvbp: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read the output, as head does, has seen enough
+        # Python flushes the output once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def parser() -> argparse.ArgumentParser:

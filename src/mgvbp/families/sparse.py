@@ -165,7 +165,21 @@ class SparsePrecision(Structured):
         group = patterns.groups_by_name(labels, names)
         return self.from_edges(len(labels), patterns.grouped(group, order))
 
+    def without(self, entries: Indices) -> SparsePrecision:
+        """The family of all others given these entries."""
+        kept = np.ones(self.dim, bool)
+        kept[entries] = False
+        place = np.cumsum(kept) - 1
+        i, j = self.edges
+        inside = kept[i] & kept[j]
+        return self.from_edges(int(kept.sum()), (place[i[inside]], place[j[inside]]))
+
     # --- the pattern ------------------------------------------------------------------------------
+
+    @cached_property
+    def hubs(self) -> Indices:
+        """The entries on which many others depend, sorted; see `Neighbours`."""
+        return np.sort(self.order[self.neighbours.hubs[0]])
 
     @cached_property
     def order(self) -> Indices:

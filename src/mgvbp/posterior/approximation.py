@@ -69,7 +69,7 @@ class Approximation(Gaussian):
         if self.parameters is None:
             raise InvalidInputError(
                 f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
-                "mgvbp.models"
+                "mgvbp.models, or give fit labels="
             )
         return marginal(self.mixture or self, self.parameters, name, self._shapes, self._drawn)
 

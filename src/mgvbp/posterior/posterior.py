@@ -30,6 +30,7 @@ from mgvbp.surfaces.archive import Archive
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+PREDICTS_BY = "apply a function of yours to posterior.draws(n), or give the model this method"
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 PLAIN = (
@@ -189,7 +190,7 @@ class Posterior(Examined):
                 "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
                 if self._model is None
                 else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): "
-                f"{getattr(self._model, 'predicts_by', 'give it one')}"
+                f"{getattr(self._model, 'predicts_by', PREDICTS_BY)}"
             )
         generator = as_generator(rng)
         theta = self.sample(positive_integer(num_draws, "num_draws"), generator)

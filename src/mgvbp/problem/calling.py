@@ -15,15 +15,20 @@ from mgvbp.problem.blocks import called_in_blocks, is_jitted
 def takes_one(function: Callable[[Array], Any], theta: Array, error: Exception) -> bool:
     """Whether a function that failed with all draws ``theta`` gives a number for one of them.
 
-    If it fails with one draw too, ``error`` gets a note that says how.
+    If it gives none for one draw either, ``error`` gets a note that says what came.
     """
+    one = theta[0].copy()
     try:
-        value = np.asarray(function(theta[0].copy()))
+        value = np.asarray(function(one))
     except Exception as other:
-        if not isinstance(error, MgvbpError):
-            error.add_note(f"called with one draw instead, it raised {type(other).__name__}: {other}")
-        return False
-    return value.ndim == 0 and value.dtype.kind in "fiu"
+        came = f"raised {type(other).__name__}: {other}; the draw is an array of shape {one.shape}"
+    else:
+        if value.ndim == 0 and value.dtype.kind in "fiu":
+            return True
+        came = f"returned {value.dtype} values of shape {value.shape}; expected a number"
+    if not isinstance(error, MgvbpError):
+        error.add_note(f"called with one draw instead, it {came}")
+    return False
 
 
 def called(function: Callable[[Array], Any], theta: Array, vectorized: bool = True, advice: str = "") -> Any:
@@ -84,7 +89,8 @@ def as_values(values: Any, theta: Array, name: str) -> np.ndarray[Any, Any]:
     if array.dtype == object and array.size and all(value is None for value in array.flat):
         raise EvaluationError(f"{name} returned None; expected real numbers: is its return missing?", theta)
     if array.dtype.kind not in "fiu":
-        raise EvaluationError(f"{name} returned {array.dtype} values; expected real numbers", theta)
+        what = f"{array.dtype} values" if array.ndim else f"a {type(values).__name__}"
+        raise EvaluationError(f"{name} returned {what}; expected real numbers", theta)
     return array
 
 

@@ -1,4 +1,4 @@
-"""Priors on the constrained scale: distributions of named values, turned into a density of θ."""
+"""Priors by distributions: of named values, turned into a density of θ, or of θ itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,13 @@ from mgvbp.transforms import Elementwise, Ordered, Real, Transform
 
 if TYPE_CHECKING:
     from mgvbp.problem.parameters import Key, Parameters
+
+
+class Distribution(Protocol):
+    """What the frozen distributions of ``scipy.stats`` have."""
+
+    def logpdf(self, x: Any, /) -> Any:
+        """The log density of x."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class ConstrainedPrior:
         total = self.parameters.log_jacobian(theta)
         values = self.parameters.constrain(theta) if self.distributions else {}
         for name in self.distributions:
-            total += self._sum(name, values[name])
+            total += _sum(self.distributions[name], name, values[name])
         return total
 
     def grad_log_density(self, theta: ArrayLike) -> Array:
@@ -56,13 +63,17 @@ class ConstrainedPrior:
             assert isinstance(transform, Elementwise)
             assert isinstance(key, str)
             value = transform.constrain(x)
-            terms = np.where(np.isfinite(value), self._terms(key, value), -np.inf)
+            terms = np.where(np.isfinite(value), _terms(self.distributions[key], key, value), -np.inf)
             return transform.log_derivative(x) + terms.reshape(x.shape)
 
         def of_rows(x: Array) -> Array:
             value = transform.constrain(x)
             named = {key: value} if isinstance(key, str) else dict(zip(key, value.T, strict=True))
-            known = (self._sum(*item) for item in named.items() if item[0] in self.distributions)
+            known = (
+                _sum(self.distributions[name], name, of_name)
+                for name, of_name in named.items()
+                if name in self.distributions
+            )
             return sum(known, start=transform.log_jacobian(x))
 
         if isinstance(key, str) and isinstance(transform, Elementwise):
@@ -73,22 +84,54 @@ class ConstrainedPrior:
                 return derivatives(of_entries, columns)
         return gradients(of_rows, columns)
 
-    def _sum(self, name: str, value: Array) -> Array:
-        """The log density of a name's values, (S, *shape) -> (S,)."""
-        terms, entries = self._terms(name, value), tuple(range(1, value.ndim))
-        if terms.shape == value.shape:
-            terms = terms.sum(axis=entries)
-        elif terms.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
-            terms = terms.reshape(1)
-        finite = np.isfinite(value).all(axis=entries)
-        return np.where(finite, checked_values(terms, value, f"the prior of {name}"), -np.inf)
 
-    def _terms(self, name: str, value: Array) -> Array:
-        """The log density of values (S, *shape), as their distribution returns it: one number per draw or entry."""
-        # far out in the tails formulas overflow and the density is 0, which needs no warning
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            found = log_density_of(self.distributions[name], name, value)
-        return as_values(found, value, f"the prior of {name}")
+@dataclass(frozen=True)
+class ThetaPrior:
+    """The density of θ by a distribution, or a function (S, d) -> (S,); a univariate one is that of every entry."""
+
+    distribution: Any
+
+    def __post_init__(self) -> None:
+        require_support("theta", Real(), self.distribution)
+
+    @property
+    def dim(self) -> int:
+        """The length of θ that a multivariate distribution of scipy is for; 0 if any will do."""
+        return int(getattr(self.distribution, "dim", 0))
+
+    def log_density(self, theta: ArrayLike) -> Array:
+        """Log density at each row of ``theta``, (S, d) -> (S,)."""
+        points = as_floats(theta, "theta")
+        if hasattr(self.distribution, "logpdf"):
+            return _sum(self.distribution, "theta", points)
+        # a number for each entry is not summed: the function may be the gradient, in the place of the prior
+        return checked_values(_terms(self.distribution, "theta", points), points, "the prior of theta")
+
+    def grad_log_density(self, theta: ArrayLike) -> Array:
+        """The gradient of `log_density` at each row by differences, (S, d) -> (S, d)."""
+        points = as_floats(theta, "theta")
+        if univariate(self.distribution):
+            return derivatives(partial(_terms, self.distribution, "theta"), points)
+        return gradients(self.log_density, points)
+
+
+def _sum(distribution: Any, name: str, value: Array) -> Array:
+    """The log density of a name's values, (S, *shape) -> (S,)."""
+    terms, entries = _terms(distribution, name, value), tuple(range(1, value.ndim))
+    if terms.shape == value.shape:
+        terms = terms.sum(axis=entries)
+    elif terms.size == len(value) == 1:  # scipy's multivariate distributions drop the axis of one draw
+        terms = terms.reshape(1)
+    finite = np.isfinite(value).all(axis=entries)
+    return np.where(finite, checked_values(terms, value, f"the prior of {name}"), -np.inf)
+
+
+def _terms(distribution: Any, name: str, value: Array) -> Array:
+    """The log density of values (S, *shape), as their distribution returns it: one number per draw or entry."""
+    # far out in the tails formulas overflow and the density is 0, which needs no warning
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = log_density_of(distribution, name, value)
+    return as_values(found, value, f"the prior of {name}")
 
 
 def require_support(name: str, transform: Transform, distribution: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import getattr_static
 from typing import Any, Literal, Protocol, TypeGuard, cast, runtime_checkable
@@ -16,6 +16,8 @@ from mgvbp.errors import EvaluationError, InvalidInputError, InvalidTypeError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.problem.calling import called, checked_derivatives, checked_values, takes_one
+from mgvbp.problem.parameters import Parameters
+from mgvbp.problem.priors import ThetaPrior
 
 LogLikelihood = Callable[[Array], Any]
 Needs = Literal["values", "gradients", "squares"]
@@ -76,8 +78,9 @@ class Problem:
         (S, d) -> (S,), one value a row, or (d,) -> float.
         With ``prior=None`` it is the whole log posterior density, up to a constant.
     prior : Gaussian, object with ``log_density((S, d)) -> (S,)``, or None
-        None becomes the attribute ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` and
-        `from_statsmodels` have, or its ``flat_prior``: see `Model`.
+        Distributions, functions and mappings become such an object, as `fit` takes them. None becomes the attribute
+        ``default_prior`` of the log-likelihood, if it has one, as `mgvbp.models` and `from_statsmodels` have, or its
+        ``flat_prior``: see `Model`.
     dim : int, optional
         The number of parameters d; taken from named parameters or a Gaussian prior.
     vectorized : bool, optional
@@ -130,6 +133,7 @@ class Problem:
         if self.prior is None:
             given = (getattr(self.log_likelihood, name, None) for name in ("default_prior", "flat_prior"))
             object.__setattr__(self, "prior", next((prior for prior in given if prior is not None), None))
+        object.__setattr__(self, "prior", as_density(self.prior, self.log_likelihood))
         agreed = agreed_parameters(self.log_likelihood, self.prior)
         if agreed is not None and self.labelled is not None and agreed.labels != self.labelled.labels:
             raise InvalidInputError(
@@ -238,6 +242,24 @@ class Problem:
         return f"; if it is a function of {', '.join(self.parameters.names)}, wrap it: mgvbp.Model(f, parameters)"
 
 
+def as_density(given: Any, log_likelihood: object) -> Prior | None:
+    """A prior in any form that `fit` takes as a density of θ; what is none passes, to be refused later.
+
+    A distribution or a function is one of θ, and a mapping has distributions of the values of each name.
+    """
+    if given is None or isinstance(given, type) or hasattr(given, "log_density"):
+        return cast("Prior | None", given)
+    parameters = getattr(log_likelihood, "parameters", None)
+    density = callable(getattr(given, "logpdf", given))
+    if isinstance(parameters, Parameters):
+        if isinstance(given, Mapping):
+            return parameters.prior(**given)
+        if density:
+            names = ", ".join(f"'{name}': ..." for name in parameters.names)
+            raise InvalidTypeError(f"the model has names: give a distribution for each, prior={{{names}}}")
+    return ThetaPrior(given) if density else cast(Prior, given)
+
+
 def agreed_parameters(log_likelihood: object, prior: object) -> NamedParameters | None:
     """The named parameters of the log-likelihood or of the prior, which must not contradict each other."""
     ours, theirs = (getattr(owner, "parameters", None) for owner in (log_likelihood, prior))
@@ -272,11 +294,12 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
     require_memory(numbers, f"a fit of {dim or numbers // 14:,} parameters", "fit fewer parameters")
     if prior is not None and (isinstance(prior, type) or not callable(getattr(prior, "log_density", None))):
         raise InvalidTypeError(
-            "prior must be a mgvbp.Gaussian, an object with log_density((S, d)) -> (S,), or None; "
+            "prior must be a mgvbp.Gaussian, a posterior, a distribution of scipy.stats, a function (S, d) -> (S,), "
+            "for a mgvbp.Model a dict of distributions by name, an object with a method log_density, or None; "
             f"got {type(prior).__name__}"
         )
+    of_prior = prior.dim if isinstance(prior, Gaussian | GaussianMixture | ThetaPrior) else 0
     if parameters is not None:
-        of_prior = prior.dim if isinstance(prior, Gaussian | GaussianMixture) else 0
         for given, what in ((dim, "dim= is"), (of_prior, "the prior's dimension is")):
             if given not in (0, parameters.dim):
                 raise InvalidInputError(
@@ -284,10 +307,10 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
                     f"{', '.join(parameters.labels)}"
                 )
         return parameters.dim
-    if isinstance(prior, Gaussian | GaussianMixture):
-        if dim not in (0, prior.dim):
-            raise InvalidInputError(f"the prior has {prior.dim} parameters, but {dim} were asked for")
-        return prior.dim
+    if of_prior:
+        if dim not in (0, of_prior):
+            raise InvalidInputError(f"the prior has {of_prior} parameters, but {dim} were asked for")
+        return of_prior
     if dim < 1:
         raise InvalidInputError("the dimension is not known: give dim=, initial_mean= or a Gaussian prior")
     return dim

@@ -1,6 +1,7 @@
 """From a problem to a posterior: the loop, workers that evaluate draws, checkpoints, and `fit`, which combines them.
 
-This package may import every package below it; the packages above see `fit`, `resume` and `compare_families` only.
+This package may import every package below it; the packages above see `fit`, `resume`, `compare_families`
+and `nested` only.
 Begin with `fitting` and `loop`; `posing` makes the problem, and `resuming` goes on from a file. A draw goes from `loop`
 through `checkpoints`, if the run is recorded, and `evaluation`, which may hand it to a worker, to
 `Problem.evaluate_at`, which calls the user's function.
@@ -9,7 +10,16 @@ through `checkpoints`, if the run is recorded, and `evaluation`, which may hand 
 from mgvbp.run.checkpoints.checkpoint import read_checkpoint
 from mgvbp.run.comparison import FamilyComparison, compare_families
 from mgvbp.run.fitting import fit
+from mgvbp.run.hubs import nested
 from mgvbp.run.progress import progress_bar
 from mgvbp.run.resuming import resume
 
-__all__ = ["FamilyComparison", "compare_families", "fit", "progress_bar", "read_checkpoint", "resume"]
+__all__ = [
+    "FamilyComparison",
+    "compare_families",
+    "fit",
+    "nested",
+    "progress_bar",
+    "read_checkpoint",
+    "resume",
+]

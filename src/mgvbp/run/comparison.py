@@ -15,8 +15,9 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.families import BlockDiagonal, Family
 from mgvbp.posterior.diagnostics import Diagnosis
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.problem import LogLikelihood, NamedParameters, Prior, agreed_parameters
+from mgvbp.problem.problem import LogLikelihood, NamedParameters, agreed_parameters
 from mgvbp.run.fitting import fit
+from mgvbp.run.posing import PriorLike
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class FamilyComparison:
 
 def compare_families(
     log_likelihood: LogLikelihood,
-    prior: Prior | None = None,
+    prior: PriorLike | None = None,
     *,
     families: Sequence[str | Family] | Mapping[str, str | Family] | None = None,
     fresh_draws: int = 1000,

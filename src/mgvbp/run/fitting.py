@@ -20,7 +20,7 @@ from mgvbp.auto import (
     streams,
     uses_gradient,
 )
-from mgvbp.core.checks import as_floats, as_key, positive_integer
+from mgvbp.core.checks import as_floats, as_key, one_of, positive_integer
 from mgvbp.core.linalg import Array
 from mgvbp.errors import InvalidInputError
 from mgvbp.estimators import Estimator, Gradient
@@ -31,12 +31,12 @@ from mgvbp.methods.optimizer import STREAM, initial_frame
 from mgvbp.models.base import SmoothRegression
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.problem.gradient_check import check_gradient
-from mgvbp.problem.problem import LogLikelihood, Prior, Problem, agreed_parameters
+from mgvbp.problem.problem import LogLikelihood, Problem, agreed_parameters
 from mgvbp.run.checkpoints.checkpoint import Recorder
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
-from mgvbp.run.posing import as_function, as_prior, own_gradient, posed
+from mgvbp.run.posing import PriorLike, as_function, as_prior, own_gradient, posed
 from mgvbp.run.resuming import recorded
 from mgvbp.run.sparsity import sparse_family
 
@@ -47,7 +47,7 @@ times as long."""
 
 def fit(
     log_likelihood: LogLikelihood,
-    prior: Prior | None = None,
+    prior: PriorLike | None = None,
     *,
     dim: int | None = None,
     labels: Sequence[str] | None = None,
@@ -85,9 +85,10 @@ def fit(
         ``fit`` of a function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and
         all of `mgvbp.models` have, the posterior gives each parameter by its name. A model of PyMC, statsmodels, arch
         or BridgeStan is taken as it is: ``fit(model)`` is ``fit(from_pymc(model))``.
-    prior : Gaussian, Posterior, object with ``log_density((S, d)) -> (S,)``, or None
-        A Gaussian is a density of θ itself, without a Jacobian; ``parameters.prior(...)`` makes a prior on the
-        constrained scale (see `Parameters`).
+    prior : Gaussian, Posterior, distribution, function, dict, object with ``log_density((S, d)) -> (S,)``, or None
+        A Gaussian is a density of θ itself, without a Jacobian. So is a distribution of ``scipy.stats``, a univariate
+        one of every entry, and a function (S, d) -> (S,), for a function of θ. For a `Model` a dict has a distribution
+        of the values of each name: it is ``parameters.prior(**dict)`` (see `Parameters`).
     dim : int, optional
         The number of parameters; needed only if neither their names, the prior nor ``initial_mean`` shows it.
     labels : sequence of str, optional
@@ -200,12 +201,12 @@ def fit(
         raise InvalidInputError(
             "family='mixture' and 'auto' go with method='auto' (and tol= instead of Auto(tol))"
         )
-    prior = as_prior(prior)
-    named = labels is not None or agreed_parameters(log_likelihood, prior) is not None
-    if dim is None and initial_mean is not None and not isinstance(prior, Gaussian) and not named:
+    density = as_prior(prior, log_likelihood)
+    named = labels is not None or agreed_parameters(log_likelihood, density) is not None
+    if dim is None and initial_mean is not None and not isinstance(density, Gaussian) and not named:
         dim = as_floats(initial_mean, "initial_mean").size
     dim = 0 if dim is None else positive_integer(dim, "dim")
-    problem = posed(log_likelihood, prior, dim, vectorized, grad, labels)
+    problem = posed(log_likelihood, density, dim, vectorized, grad, labels)
     key = as_key(rng)
     if family is None and automatic and noise is None and max_evaluations is None:
         family = sparse_family(problem, initial_mean, initial_variance, key)
@@ -217,7 +218,7 @@ def fit(
         asked = ready and _is_gradient(estimator)
         many = (ready and problem.dim > VALUES_UP_TO) or not affordable(structure, problem)
         if asked or (automatic and many):
-            problem = posed(log_likelihood, prior, dim, vectorized, derived, labels)
+            problem = posed(log_likelihood, density, dim, vectorized, derived, labels)
     aim = _affordable(aim, problem)
     if isinstance(method, str) and method == "auto":
         loose = aim is not None and not aim.or_gaussian
@@ -246,11 +247,11 @@ def fit(
     )
     recorder = None
     if checkpoint is not None:
-        recorder = Recorder(checkpoint, every, recorded(problem, prior, settings, vectorized, labels))
+        recorder = Recorder(checkpoint, every, recorded(problem, density, settings, vectorized, labels))
     execution = Execution(n_jobs, timeout, progress, callback, recorder)
     # with a timeout the function may hang, so it is not called here
     if problem.grad is not None and timeout is None:
-        mean, factor, *_ = initial_frame(settings.family, prior, initial_mean, initial_variance)
+        mean, factor, *_ = initial_frame(settings.family, density, initial_mean, initial_variance)
         q = Gaussian.from_factor(mean, factor, settings.family)
         check_gradient(problem, q, np.random.default_rng((*settings.rng, STREAM)))
     return conduct(problem, settings, execution)
@@ -260,6 +261,9 @@ def _structure(family: str | Family | Mixture | None, problem: Problem, automati
     """The covariance structure of the Gaussian; by default full, or diagonal for networks and minibatches."""
     if family is None:
         family = "diagonal" if automatic and streams(problem, None) else "full"
+    if isinstance(family, str):
+        others = ", or a BlockDiagonal, SparsePrecision, LowRank or Mixture"
+        one_of(family, ["full", "diagonal", "mixture", "auto"], "family", others)
     structure: Any = "full" if _is_mixture(family) else family
     return resolve_family(structure, problem.dim, problem.labels)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, cast
 
 from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
 from mgvbp.problem.parameters import real
-from mgvbp.problem.problem import LogLikelihood, Prior, Problem
+from mgvbp.problem.priors import Distribution
+from mgvbp.problem.problem import LogLikelihood, Prior, Problem, as_density
+
+PriorLike = Prior | Distribution | Callable[[Array], Any] | Mapping[str, Any]
+"""What `fit` takes for a prior: a density of θ, by an object, a distribution or a function; distributions by name."""
 
 
 def as_function(given: Any) -> Any:
@@ -21,14 +25,14 @@ def as_function(given: Any) -> Any:
     return adapted(given)
 
 
-def as_prior(prior: Prior | None) -> Prior | None:
-    """The prior; for a posterior that is a mixture, this mixture with the names of the parameters."""
-    mixture = getattr(prior, "mixture", None)
-    if mixture is None:
-        return prior
-    named = copy(mixture)
-    named.parameters = getattr(prior, "parameters", None)
-    return cast(Prior, named)
+def as_prior(given: Any, log_likelihood: object) -> Prior | None:
+    """The prior of a fit; of a posterior that is a mixture, this mixture with the names of the parameters."""
+    mixture = getattr(given, "mixture", None)
+    if mixture is not None:
+        named = copy(mixture)
+        named.parameters = getattr(given, "parameters", None)
+        return cast(Prior, named)
+    return as_density(given, log_likelihood)
 
 
 def own_gradient(log_likelihood: object) -> Callable[[Array], Any] | None:

@@ -22,7 +22,7 @@ from mgvbp.run.checkpoints.checkpoint import Recorder, read_checkpoint
 from mgvbp.run.conduct import Settings, conduct
 from mgvbp.run.execution import Execution
 from mgvbp.run.loop import Callback
-from mgvbp.run.posing import as_function, as_prior, own_gradient, posed
+from mgvbp.run.posing import PriorLike, as_function, as_prior, own_gradient, posed
 
 BESIDES = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "prior_values", "labels")
 """What a checkpoint has besides the settings of a fit."""
@@ -31,7 +31,7 @@ BESIDES = ("version", "dim", "vectorized", "gradient", "prior", "other_prior", "
 def resume(
     path: str | PathLike[str],
     log_likelihood: LogLikelihood,
-    prior: Prior | None = None,
+    prior: PriorLike | None = None,
     *,
     grad: Callable[[Array], Any] | str | None = None,
     max_evaluations: int | None = None,
@@ -83,8 +83,8 @@ def resume(
     >>> bool((first.mean == again.mean).all())
     True
     """
-    saved, prior = read_checkpoint(as_path(path)), as_prior(prior)
-    log_likelihood = as_function(log_likelihood)
+    saved, log_likelihood = read_checkpoint(as_path(path)), as_function(log_likelihood)
+    density = as_prior(prior, log_likelihood)
     known, options = saved.settings, [field.name for field in fields(Settings)]
     if absent := [name for name in (*BESIDES, *options) if name not in known]:
         raise FileFormatError(f"{path} is not a valid checkpoint: it has no {absent[0]}")
@@ -93,17 +93,17 @@ def resume(
             f"{path} was written by mgvbp {known['version']}; this is {__version__}, whose draws may differ"
         )
     settings = Settings(**{name: known[name] for name in options})
-    if known["other_prior"] and prior is None:
+    if known["other_prior"] and density is None:
         raise InvalidInputError(
             f"the fit had a prior {known['other_prior']}, which is not in {path}: give prior="
         )
-    if (known["prior"] or not known["other_prior"]) and not _same(prior, known["prior"]):
+    if (known["prior"] or not known["other_prior"]) and not _same(density, known["prior"]):
         had = "a Gaussian one, which is in the file" if known["prior"] else "none"
         raise InvalidInputError(f"this is not the prior of {path}, which had {had}: leave prior= out")
     if known["gradient"] and grad is None:
         grad = own_gradient(log_likelihood)
     problem = posed(
-        log_likelihood, prior or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
+        log_likelihood, density or known["prior"], known["dim"], known["vectorized"], grad, known["labels"]
     )
     if known["gradient"] and not problem.has_gradient:
         raise InvalidInputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,14 @@ def warn_of_chains(
             ConvergenceWarning,
             "divergent-transitions",
         )
-    if not worst <= largest:  # a chain of constants has no R-hat
+    if math.isnan(worst):
+        warn_user(
+            "whether the chains have mixed is not known: they have fewer than eight draws (two chains or more: four "
+            f"each), or stand still; {remedy}",
+            ConvergenceWarning,
+            "chains-disagree",
+        )
+    elif worst > largest:
         warn_user(
             f"the chains disagree, R-hat is {worst:.3f} (at most {largest:.3g} if they have mixed): {remedy}",
             ConvergenceWarning,

@@ -145,9 +145,11 @@ class SoftmaxMoments:
 def normal_points(dim: int, number: int) -> Array:
     """Sobol points and their negatives, (number, dim), always the same; cubics are integrated exactly.
 
-    Odd moments cancel, and the points are stretched to have the covariance of the standard normal distribution.
+    Odd moments cancel, and the points are stretched to have the covariance of the standard normal distribution. Fewer
+    than ``dim`` points besides their negatives would span no such covariance, so that there are at least twice as many.
     """
-    points = sobol(np.random.default_rng(0), number // 2, dim)
+    least = 2 ** (2 * dim - 1).bit_length()
+    points = sobol(np.random.default_rng(0), max(number // 2, least), dim)
     L = np.linalg.cholesky(points.T @ points / len(points))
     points = np.linalg.solve(L, points.T).T
     return np.concatenate([points, -points])

@@ -15,8 +15,9 @@ MOST_COLUMNS = 1000
 MOST_WORK = 3e8
 """Most multiplications of a fit to gradients: they take one or two tenths of a second."""
 PRECISE = 0.05
-"""Polynomials of the next degree are not tried once the noise is this share of what is enough. At 1 the search for the
-best Gaussian of 0.5 θ − exp θ never ends: its certificate needs much less noise than surfaces with few degrees have."""
+"""Polynomials of the next degree are not tried once the noise is this share of what a certificate needs, or small
+enough for the next leap. At 1 the search for the best Gaussian of 0.5 θ − exp θ never ends: its certificate needs much
+less noise than surfaces with few degrees have."""
 HIGHEST_DEGREE = 6
 """Highest degree of the polynomials."""
 
@@ -45,6 +46,10 @@ ADAPT_ABOVE = 3.0
 ADAPT_REST = 0.3
 """Kriging learns which directions bend only if a quadratic misses more nats than this (standard deviation): otherwise
 that is not worth the time."""
+ASKED_AGAIN = 1.5
+"""Where polynomials did better than kriging, it is tried again with so many times the draws. So is the search for
+directions that bend, where it found none. If both are tried every time, a search of a hidden Markov model with twelve
+parameters takes half as long again."""
 ADAPTATIONS = 2
 """How many times the metric is adapted, each time to the fit with the metric before."""
 RHO = 0.1

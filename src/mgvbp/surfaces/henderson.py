@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dposv, dpotrf
 
 from mgvbp.core.linalg import Array, collinear
 from mgvbp.families.base import Indices
@@ -79,11 +79,8 @@ class Terms(NamedTuple):
 
     def solved(self, Z: Array, h: Array, noise: Array, ratio: float) -> Solved | None:
         """The estimates for λ = ``ratio``; None if the equations are singular."""
-        P, root_D = len(self.columns), np.sqrt(noise * (1.0 + ratio * self.left))
-        A = np.concatenate([math.sqrt(ratio) * self.columns, Z.T])
-        A /= root_D
-        M = A @ A.T
-        M.flat[: P * len(M) : len(M) + 1] += 1.0
+        P = len(self.columns)
+        A, M, root_D = self._equations(Z, noise, ratio)
         root, failed = dpotrf(M.T, lower=1, overwrite_a=1)
         normal_root = root[P:, P:]  # of ZᵀV⁻¹Z
         if failed or collinear(normal_root, np.square(normal_root).sum(axis=1)):
@@ -100,6 +97,21 @@ class Terms(NamedTuple):
             diagonal_V=smooth / D,
             half_log_det=float(np.log(root.diagonal()).sum() + np.log(root_D).sum()),
         )
+
+    def followed(self, Z: Array, h: Array, noise: Array, ratio: float) -> Array | None:
+        """The coefficients alone."""
+        A, M, root_D = self._equations(Z, noise, ratio)
+        _, solution, failed = dposv(M.T, A @ (h / root_D), lower=1, overwrite_a=1)
+        return None if failed else np.asarray(solution[len(self.columns) :])
+
+    def _equations(self, Z: Array, noise: Array, ratio: float) -> tuple[Array, Array, Array]:
+        """The matrices A and M, and the root of the diagonal of D."""
+        P, root_D = len(self.columns), np.sqrt(noise * (1.0 + ratio * self.left))
+        A = np.concatenate([math.sqrt(ratio) * self.columns, Z.T])
+        A /= root_D
+        M = A @ A.T
+        M.flat[: P * len(M) : len(M) + 1] += 1.0
+        return A, M, root_D
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dsymm, dsymv
+from scipy.linalg.blas import dsymm, dsymv, dtrsm
 from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
 from mgvbp.core.linalg import Array, collinear
@@ -47,6 +47,10 @@ class Kriging(NamedTuple):
     """The function is proportional to Σ dual_i K(x_i, ·); (N,), orthogonal to the regressors."""
     log_likelihood: float
     """The logarithm of the restricted likelihood, without its constant."""
+    metric: Array | None
+    """The metric, (d, d); None if all directions are alike."""
+    ratio: float
+    """λ."""
 
 
 def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None = None) -> Kriging | None:
@@ -55,9 +59,7 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
     Without a ``metric`` (d, d) all directions of ``eps`` (N, d) are alike.
     """
     N, p = Z.shape
-    x, rho = (eps, np.full(eps.shape[1], constants.RHO)) if metric is None else _along_axes(eps, metric)
-    smooth = Dense.of(x, rho) if N <= constants.DENSE_DRAWS else Terms.of(x, rho)
-    noise = 1.0 / (N * weights)
+    smooth, noise = _smooth(eps, metric), 1.0 / (N * weights)
     fit: Solved | None = None
     for ratio in RATIOS:
         fit = smooth.solved(Z, h, noise, ratio)
@@ -73,7 +75,20 @@ def krige(eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None =
     log_likelihood = -fit.half_log_det - 0.5 * (N - p) * math.log(
         max(float(h @ fit.Ph), float(np.finfo(float).tiny))
     )
-    return Kriging(fit.coefficients, fit.influence, residuals, fit.Ph, float(log_likelihood))
+    return Kriging(fit.coefficients, fit.influence, residuals, fit.Ph, float(log_likelihood), metric, ratio)
+
+
+def krige_followed(
+    eps: Array, Z: Array, h: Array, weights: Array, metric: Array | None, ratio: float
+) -> Array | None:
+    """The coefficients (p,) alone, for a metric and a ratio that are known: a small part of the work of `krige`."""
+    return _smooth(eps, metric).followed(Z, h, 1.0 / (len(h) * weights), ratio)
+
+
+def _smooth(eps: Array, metric: Array | None) -> Dense | Terms:
+    """The kernel at the draws."""
+    x, rho = (eps, np.full(eps.shape[1], constants.RHO)) if metric is None else _along_axes(eps, metric)
+    return Dense.of(x, rho) if len(x) <= constants.DENSE_DRAWS else Terms.of(x, rho)
 
 
 class Dense(NamedTuple):
@@ -90,10 +105,8 @@ class Dense(NamedTuple):
 
     def solved(self, Z: Array, h: Array, noise: Array, ratio: float) -> Solved | None:
         """The estimates for λ = ``ratio``; None if the equations are singular."""
-        V = ratio * self.K
-        V.flat[:: len(V) + 1] += noise
-        root, failed = dpotrf(V.T, lower=1, overwrite_a=1)
-        if failed:
+        root = self._root(noise, ratio)
+        if root is None:
             return None
         half_log_det = np.log(root.diagonal()).sum()
         inverse, _ = dpotri(root, lower=1, overwrite_c=1)  # the lower triangle of V⁻¹
@@ -113,6 +126,22 @@ class Dense(NamedTuple):
             diagonal_V=diagonal,
             half_log_det=float(half_log_det + np.log(normal_root.diagonal()).sum()),
         )
+
+    def followed(self, Z: Array, h: Array, noise: Array, ratio: float) -> Array | None:
+        """The coefficients alone."""
+        root = self._root(noise, ratio)
+        if root is None:
+            return None
+        half = dtrsm(1.0, root, np.column_stack([Z, h]), lower=1)
+        _, coefficients, failed = dposv(half[:, :-1].T @ half[:, :-1], half[:, :-1].T @ half[:, -1], lower=1)
+        return None if failed else np.asarray(coefficients)
+
+    def _root(self, noise: Array, ratio: float) -> Array | None:
+        """The Cholesky factor of V; None if V is singular."""
+        V = ratio * self.K
+        V.flat[:: len(V) + 1] += noise
+        root, failed = dpotrf(V.T, lower=1, overwrite_a=1)
+        return None if failed else root
 
 
 def krige_adapted(eps: Array, Z: Array, h: Array, weights: Array, plain: Kriging) -> Kriging:

@@ -25,13 +25,30 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces import constants
 from mgvbp.surfaces.archive import View
 from mgvbp.surfaces.hermite import hermite_polynomials, num_polynomials
-from mgvbp.surfaces.kriging import Kriging, krige, krige_adapted
+from mgvbp.surfaces.kriging import Kriging, adapted, krige, krige_adapted, krige_followed
 
 LWORK = 32
 """Columns that LAPACK reflects together."""
 NEARLY_SINGULAR = 1e-5
 """A polynomial of higher degree is not added if the columns before leave less than this of it, relative to the longest:
 what is decomposed are squares, which are known to 1e-16."""
+
+
+class Model(NamedTuple):
+    """How a surface models what a quadratic misses."""
+
+    polynomials: tuple[tuple[int, int], ...] = ()
+    """The degrees of the polynomials, and of each the most coordinates that one involves."""
+    ratio: float = 0.0
+    """The ratio λ of kriging; 0 without kriging."""
+    metric: Array | None = None
+    """What kriging has learnt of the directions that bend, (d, d), in units of the parameters; None if nothing."""
+    asked: int = 0
+    """Draws with which kriging was last tried as if nothing were known of it."""
+
+
+QUADRATIC = Model()
+"""What a quadratic misses is noise."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +88,8 @@ class Surface:
     """Standard deviation of the noise in the values, in nats."""
     floor: float = -math.inf
     """Lower values were raised to this one: good for a direction, not for a certificate."""
+    model: Model = QUADRATIC
+    """What it has for what a quadratic misses; of a surface of values only."""
 
     @property
     def cautious(self) -> Surface:
@@ -112,48 +131,56 @@ def fit_surface(
     jitter: float = 0.0,
     *,
     polynomials: bool = True,
+    near: Surface | None = None,
 ) -> Surface | None:
     """Fit the monomials of ``basis``; None where the draws do not determine them.
 
     What a quadratic misses is modelled in several ways until the gap is known to ``tol`` nats, or better than the next
     leap needs: by ``polynomials`` of higher degree, while there are enough draws, and by a smooth random function,
     unless the values have noise of standard deviation ``jitter``. The fit with the least noise is used. If ``tol`` is
-    inf, all polynomials are tried, and no random function.
+    inf, all polynomials are tried, and no random function. What a surface ``near`` has learnt of the directions that
+    bend is used and learnt further.
     """
     q = view.q
-    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
-    if np.count_nonzero(keep) <= basis.num_monomials:
+    given = _given(view, basis, values)
+    if given is None:
         return None
-    eps, h, weights = view.eps[keep], values[keep] - view.log_q[keep], view.weights[keep]
-    weights /= weights.sum()
-    effective = 1.0 / float(weights @ weights)
+    eps, h, weights, effective = given
     centre, root = float(weights @ h), np.sqrt(weights)
     response = root * (h - centre)
     Z = monomials(basis, eps)
     fitted = Regression.of(root[:, None] * Z, response)
     if fitted is None:
         return None
+    known = QUADRATIC if near is None else near.model
     quadratic = fit = fitted.fit(q, basis)
-    for columns in higher_degrees(basis, eps, constants.ROOM * effective) if polynomials else ():
-        if math.isfinite(tol) and fit.noise <= constants.PRECISE * _enough(fit, tol):
+    model, terms, asked = QUADRATIC, QUADRATIC.polynomials, known.asked
+    for term in higher_degrees(basis, constants.ROOM * effective) if polynomials else ():
+        if math.isfinite(tol) and fit.noise <= _enough(fit, constants.PRECISE * tol):
             break
-        fitted = fitted.extended(root[:, None] * columns)
+        fitted = fitted.extended(root[:, None] * hermite_polynomials(eps, *term))
         if fitted is None:
             break
-        fit = min(fit, fitted.fit(q, basis), key=lambda candidate: candidate.noise)
+        further, terms = fitted.fit(q, basis), (*terms, term)
+        if further.noise < fit.noise:
+            fit, model = further, Model(terms)
     caution = 1.0
     worthwhile = _enough(fit, tol) < fit.noise < constants.KRIGE_NOISE
     most = min(
         constants.KRIGE_DRAWS, constants.KRIGE_PLENTY * basis.num_monomials, constants.KRIGE_SHARE * effective
     )
-    if worthwhile and len(h) <= most and not jitter:
+    again = len(h) > constants.ASKED_AGAIN * known.asked
+    if worthwhile and len(h) <= most and not jitter and (again or known.ratio):
+        asked = len(h) if again else known.asked
         enough = (
             len(h) > constants.ADAPT_ABOVE * basis.num_monomials
             and quadratic.variance > constants.ADAPT_REST**2
         )
-        wanted = 0.5 * tol if enough else math.inf
-        smooth = _kriging(q, basis, eps, Z, h - centre, weights, wanted)
-        if smooth is not None and smooth.noise < fit.noise:
+        metric = known.metric if enough else None
+        wanted = 0.5 * tol if enough and again else math.inf
+        kriged = _kriging(q, basis, eps, Z, h - centre, weights, wanted, metric)
+        if kriged is not None and kriged[0].noise < fit.noise:
+            smooth, model = kriged
             caution = max(1.0, constants.BELIEF * fit.noise / max(smooth.noise, 1e-300))
             fit = smooth
     spread = float(response @ response)
@@ -176,7 +203,60 @@ def fit_surface(
         caution=caution,
         jitter=jitter,
         ridge=not q.family.mask.all() and on_a_ridge(fit.G, fit.variance, fit.noise),
+        model=model._replace(asked=asked),
     )
+
+
+def follow_values(view: View, basis: Family, values: Array, like: Surface) -> Surface | None:
+    """The surface of a view with the model that ``like`` has of what a quadratic misses, without its noise.
+
+    It costs a small part of `fit_surface`. The bounds of several such surfaces, through the same draws, can be
+    compared with each other. Noise and residuals are those of ``like``.
+    """
+    q, model = view.q, like.model
+    given = _given(view, basis, values)
+    if given is None:
+        return None
+    eps, h, weights, effective = given
+    centre = float(weights @ h)
+    response = h - centre
+    Z = monomials(basis, eps)
+    if model.ratio:
+        metric = None if model.metric is None else _in_frame(q, model.metric)
+        coefficients = krige_followed(eps, Z, response, weights, metric, model.ratio)
+    else:
+        root = np.sqrt(weights)
+        X = np.column_stack([Z, *(hermite_polynomials(eps, *columns) for columns in model.polynomials)])
+        X *= root[:, None]
+        _, coefficients, failed = dposv(X.T @ X, X.T @ (root * response), lower=1)
+        coefficients = None if failed else coefficients[: basis.num_monomials]
+    if coefficients is None:
+        return None
+    g, G = gradients(coefficients, basis)
+    if not coefficients[0] ** 2 <= 9.0 * float(weights @ np.square(response)):
+        return None
+    weighted = _weighed(coefficients[1:, None], G, q, basis)
+    return replace(
+        like,
+        q=q,
+        lower_bound=centre + float(coefficients[0]),
+        lower_bound_se=like.lower_bound_se * math.sqrt(like.size / effective),
+        g=g,
+        G=G,
+        num_draws=len(h),
+        size=effective,
+        gap=float(weighted[:, 0] @ coefficients[1:]),
+    )
+
+
+def _given(view: View, basis: Family, values: Array) -> tuple[Array, Array, Array, float] | None:
+    """The draws whose weights count, in the frame, h, weights and effective number; None if there are too few."""
+    keep = view.weights > constants.NEGLIGIBLE / max(len(values), 1)
+    if np.count_nonzero(keep) <= basis.num_monomials:
+        return None
+    weights = view.weights[keep]
+    weights = weights / weights.sum()
+    return view.eps[keep], values[keep] - view.log_q[keep], weights, 1.0 / float(weights @ weights)
 
 
 def _enough(fit: _Fit, tol: float) -> float:
@@ -227,23 +307,49 @@ class Regression(NamedTuple):
 
 
 def _kriging(
-    q: Gaussian, basis: Family, eps: Array, Z: Array, response: Array, weights: Array, wanted: float
-) -> _Fit | None:
-    """The fit by kriging; if its noise is more than ``wanted``, that with a metric adapted to what bends."""
+    q: Gaussian,
+    basis: Family,
+    eps: Array,
+    Z: Array,
+    response: Array,
+    weights: Array,
+    wanted: float,
+    known: Array | None,
+) -> tuple[_Fit, Model] | None:
+    """The fit by kriging; if its noise is more than ``wanted``, that with a metric adapted to what bends.
 
-    def summary(kriging: Kriging) -> _Fit:
+    A metric that is ``known``, in units of the parameters, is used as it is, and adapted for the next surface.
+    """
+
+    def summary(kriging: Kriging) -> tuple[_Fit, Model]:
         errors = constants.CAUTION * kriging.influence * kriging.residuals
         variance = float(weights @ np.square(kriging.residuals))
-        return _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
+        fit = _Fit(q, basis, kriging.coefficients, errors @ errors.T, variance)
+        metric = kriging.metric
+        if known is not None and metric is not None:
+            metric = adapted(metric, eps, kriging.dual)
+        return fit, Model((), kriging.ratio, None if metric is None else _from_frame(q, metric))
 
-    kriging = krige(eps, Z, response, weights)
+    kriging = krige(eps, Z, response, weights, None if known is None else _in_frame(q, known))
     if kriging is None:
         return None
-    fit = summary(kriging)
-    if fit.noise <= wanted:
-        return fit
+    fitted = summary(kriging)
+    if known is not None or fitted[0].noise <= wanted:
+        return fitted
     better = krige_adapted(eps, Z, response, weights, kriging)
-    return fit if better is kriging else summary(better)
+    return fitted if better is kriging else summary(better)
+
+
+def _in_frame(q: Gaussian, metric: Array) -> Array:
+    """A metric in the frame of q."""
+    solve, L = q.family.solve, q.factor
+    return np.asarray(solve(L, solve(L, metric).T))
+
+
+def _from_frame(q: Gaussian, metric: Array) -> Array:
+    """A metric in units of the parameters."""
+    times, L = q.family.times, q.factor
+    return np.asarray(times(L, times(L, metric).T))
 
 
 class _Fit:
@@ -252,24 +358,37 @@ class _Fit:
     def __init__(
         self, q: Gaussian, basis: Family, coefficients: Array, covariance: Array, variance: float
     ) -> None:
-        d, (i, j) = q.dim, basis.pairs
         self.variance = variance
         self.intercept, self.intercept_se = float(coefficients[0]), math.sqrt(covariance[0, 0])
-        self.g, quadratic = coefficients[1 : 1 + d], np.zeros((d, d), order="F")
-        quadratic[i, j] = -coefficients[1 + d :]
-        self.G = symmetric_part(quadratic)
-        # The gap is cᵀMc. M is ½H⁻¹ for the linear part. For the family's entries of G it is 1 on the diagonal and
-        # ½ off the diagonal, where the coefficient is 2 G_ij and ‖G‖² counts G_ij twice.
-        H = 2.0 * self.G
-        H.flat[:: d + 1] += 1.0
-        product = np.empty((len(coefficients) - 1, len(coefficients)))  # M [c C]
-        product[:, 0], product[:, 1:] = coefficients[1:], covariance[1:, 1:]
-        _, solved, info = dposv(H, product[:d], lower=1)
-        product[:d] = 0.5 * (solved if info == 0 else product[:d])
-        product[d:] *= (np.where(i == j, 1.0, 0.5) * q.family.mask[i, j])[:, None]
+        self.g, self.G = gradients(coefficients, basis)
+        product = _weighed(
+            np.column_stack([coefficients[1:], covariance[1:, 1:]]), self.G, q, basis
+        )  # M [c C]
         self.gap = float(product[:, 0] @ coefficients[1:])
         self.noise = float(product[:, 1:].trace())
         self.noise_sd = math.sqrt(max(2.0 * float(np.vdot(product[:, 1:], product[:, 1:].T)), 0.0))
+
+
+def gradients(coefficients: Array, basis: Family) -> tuple[Array, Array]:
+    """The vector g and the matrix G of the coefficients (p,)."""
+    d, (i, j) = basis.dim, basis.pairs
+    quadratic = np.zeros((d, d), order="F")
+    quadratic[i, j] = -coefficients[1 + d :]
+    return coefficients[1 : 1 + d], symmetric_part(quadratic)
+
+
+def _weighed(columns: Array, G: Array, q: Gaussian, basis: Family) -> Array:
+    """The product M ``columns`` (p − 1, k), where the gap of coefficients c, without the intercept, is cᵀMc.
+
+    M is ½H⁻¹ for the linear part. For the family's entries of G it is 1 on the diagonal and ½ off the diagonal, where
+    the coefficient is 2 G_ij and ‖G‖² counts G_ij twice.
+    """
+    d, (i, j) = q.dim, basis.pairs
+    H = 2.0 * G
+    H.flat[:: d + 1] += 1.0
+    _, solved, info = dposv(H, columns[:d], lower=1)
+    quadratic = columns[d:] * (np.where(i == j, 1.0, 0.5) * q.family.mask[i, j])[:, None]
+    return np.concatenate([0.5 * (solved if info == 0 else columns[:d]), quadratic])
 
 
 def on_a_ridge(G: Array, variance: float, noise: float) -> bool:
@@ -288,12 +407,15 @@ def orthogonal(A: Array) -> tuple[Array, Array]:
     return dtrsm(1.0, R, A, side=1), R
 
 
-def higher_degrees(basis: Family, eps: Array, room: float) -> Iterator[Array]:
-    """The Hermite polynomials of each degree from 3 on, (N, columns), while there is room for their columns."""
+def higher_degrees(basis: Family, room: float) -> Iterator[tuple[int, int]]:
+    """The degrees of Hermite polynomials, from 3 on, while there is room for their columns.
+
+    With each comes the most coordinates that a polynomial involves.
+    """
     columns, room = basis.num_monomials, min(room, constants.MOST_COLUMNS)
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
         most = 3 if columns + num_polynomials(basis.dim, degree, 3) <= room else 2
         columns += num_polynomials(basis.dim, degree, most)
         if columns > room:
             break
-        yield hermite_polynomials(eps, degree, most)
+        yield degree, most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from mgvbp.families import Gaussian
 from mgvbp.models import LAGS, NAMES
 from mgvbp.plots.canvas import BAND, GREY, LINE, finished, private_figure
 from mgvbp.posterior import Posterior
-from mgvbp.problem import Parameters, Prior
+from mgvbp.problem import Parameters, Prior, Problem
 from mgvbp.transforms import Positive, Real
 from mgvbp.volatility.forecast import (
     PATHS,
@@ -294,7 +294,7 @@ class HAR:
         series = self.series(realised)
         likelihood = HARLikelihood(series.values)
         ml = likelihood.least_squares()
-        chosen = self.prior(series) if prior is None else prior
+        chosen = self.prior(series) if prior is None else cast(Prior, Problem(likelihood, prior).prior)
         options = {"tol": tol, "max_evaluations": max_evaluations, "rng": rng, "progress": progress}
         posterior = fit_from(likelihood, chosen, ml.psi, ml.hessian, **options)
         return HARResult(self, series, likelihood, chosen, posterior, ml)

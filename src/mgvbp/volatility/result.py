@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -216,18 +216,18 @@ def fit_volatility(likelihood: Likelihood, prior: Prior, **options: Any) -> Vola
 
     The options are those of `mgvbp.fit`.
     """
-    Problem(likelihood, prior)  # This refuses a prior that cannot be one.
+    density = cast(Prior, Problem(likelihood, prior).prior)  # this refuses a prior that cannot be one
 
     def log_posterior(theta: Array) -> Array:
-        return likelihood(theta) + log_prior(prior, theta)
+        return likelihood(theta) + log_prior(density, theta)
 
     grid = likelihood.model.starts(likelihood)
     values = likelihood(grid)
-    best, likeliest = int(np.nanargmax(values + log_prior(prior, grid))), int(np.nanargmax(values))
+    best, likeliest = int(np.nanargmax(values + log_prior(density, grid))), int(np.nanargmax(values))
     mode = maximise(log_posterior, grid[best], likelihood.scale)
-    posterior = fit_from(likelihood, prior, mode.point, mode.hessian, **options)
+    posterior = fit_from(likelihood, density, mode.point, mode.hessian, **options)
     starts = [mode.point, *grid[[likeliest]]] if likeliest != best else [mode.point]
-    return VolatilityResult(likelihood, prior, posterior, estimate(likelihood, *starts))
+    return VolatilityResult(likelihood, density, posterior, estimate(likelihood, *starts))
 
 
 def estimate(likelihood: Likelihood, *starts: Array) -> MaximumLikelihood:

@@ -377,6 +377,19 @@ def test_a_surrogate_keeps_draws_where_the_mixture_has_lost_a_tail():
     assert surrogate.process.points[:, 0].min() < -2.0
 
 
+def test_draws_far_along_a_tail_are_within_the_fence():
+    """A parabola's arms, where the kernel's variance is large: what is known there is believed as it is."""
+    rng = np.random.default_rng(7)
+    x1 = rng.normal(0.5, 1.3, size=300)
+    x = np.column_stack([x1, 0.7 * x1**2 + 0.4 * rng.normal(size=300)])
+    values = -0.5 * ((x1 - 0.5) / 1.3) ** 2 - 0.5 * ((x[:, 1] - 0.7 * x1**2) / 0.4) ** 2
+    moments = normal(x.mean(axis=0), np.cov(x.T))
+    surrogate = fitted([moments], moments, x, values, np.array([-1.0, 5.0, 3.0, 4.0]), [np.eye(2)], rng)
+    far = np.argsort(-np.abs(x[:, 1]))[:5]
+    assert surrogate.process.variances(x[far]).min() > 1e4
+    np.testing.assert_allclose(surrogate.cautious(x[far]), values[far], atol=0.1)
+
+
 def test_the_gradient_of_a_surrogate_is_that_of_its_values():
     """Among the draws and where the fence stands, by central differences."""
     rng = np.random.default_rng(3)
@@ -451,6 +464,13 @@ def test_clusters_have_the_moments_of_their_draws():
     found = clustered(two.sample(4000, rng), 2, rng)
     np.testing.assert_allclose(np.sort(found.means[:, 0]), [-4.0, 4.0], atol=0.1)
     np.testing.assert_allclose(found.weights, 0.5, atol=0.05)
+
+
+def test_clusters_of_few_different_draws_are_no_more_than_these():
+    points = np.array([[0.0, 1.0], [2.0, -1.0], [5.0, 3.0]])
+    found = clustered(np.repeat(points, 50, axis=0), 8, np.random.default_rng(0))
+    assert found.components == 3
+    np.testing.assert_allclose(found.mean, points.mean(axis=0), atol=1e-6)
 
 
 def test_the_distance_corrects_a_surrogate_that_is_off_by_a_constant():

@@ -157,3 +157,37 @@ def test_a_mixture_ends_with_its_own_sentence():
     fit = mgvbp.fit(TWO, dim=5, family="auto", rng=0)
     assert fit.components > 1
     assert "mixture" in fit.stop_reason
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.ConvergenceWarning")  # some distances are not sure
+def test_heavy_tails_do_not_hide_another_mode():
+    """Concentrations of a drug in blood: absorption and elimination may change places, across a valley of 20 nats.
+
+    The masses of the two are those of Laplace's approximation, 5 to 1. Far out, where nothing is, the density exceeds
+    what the best Gaussian explains by thousands of nats.
+    """
+    t = np.linspace(0.5, 12.0, 14)
+
+    def curve(absorption, elimination, volume):
+        difference = absorption - elimination
+        decays = np.exp(-elimination * t) - np.exp(-absorption * t)
+        return 100.0 * absorption / (volume * difference) * decays
+
+    y = np.log(curve(1.2, 0.25, 10.0)) + 0.15 * np.random.default_rng(0).standard_normal(14)
+
+    def log_density(theta):
+        a, e, v, s = (np.exp(theta[:, [i]] + shift) for i, shift in enumerate([0.0, -1.0, 2.0, -1.0]))
+        residuals = (y - np.log(np.abs(curve(a, e, v)) + 1e-12)) / s
+        return -0.5 * (residuals**2).sum(axis=1) - 14.0 * theta[:, 3] - 0.5 * (theta**2).sum(axis=1)
+
+    def slopes(theta):
+        steps = 1e-5 * np.eye(4)
+        sides = [log_density(theta + step) - log_density(theta - step) for step in steps]
+        return np.stack(sides, axis=1) / 2e-5
+
+    shares = []
+    for seed in range(3):
+        q = mgvbp.fit(log_density, dim=4, grad=slopes, family="auto", rng=seed)
+        theta = q.sample(4000, 1)
+        shares.append((theta[:, 0] < theta[:, 1] - 1.0).mean())  # absorption is the slower one
+    assert np.median(shares) > 0.05, shares

@@ -1,9 +1,12 @@
 """The search by values: what it learns from its first points, and what it gives where few evaluations are allowed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mgvbp import Auto, fit
+from mgvbp.auto.steps.leap import propose
 from mgvbp.errors import ConvergenceWarning, DivergenceError
 
 
@@ -94,3 +97,19 @@ def test_very_steep_functions():
     for steepness in (1e20, 1e30):
         posterior = fit(lambda x, k=steepness: -k * np.square(x - 3.0).sum(axis=1), dim=1)
         assert posterior.mean[0] == pytest.approx(3.0)
+
+
+def test_a_small_leap_leaves_a_verification_as_it_is():
+    """One that gains less than the tolerance; a larger one leads to where no fresh draws have been."""
+    f, search = logistic(2, 0), Auto(tol=0.01).start(2)
+    while not search.state.active.verified:
+        search.tell(f(search.ask()))
+    state = search.state.active
+    leap = propose(state.surface, 1.0, extrapolate=False)
+    for gain, verified in ((0.009, True), (0.011, False)):
+        tried = search.rules._trying(state, replace(leap, gain=gain), state.surface)
+        assert tried.verified == verified
+    unverified = search.rules._trying(
+        replace(state, verified=False), replace(leap, gain=0.009), state.surface
+    )
+    assert not unverified.verified

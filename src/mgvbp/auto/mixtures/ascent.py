@@ -197,6 +197,9 @@ def clustered(x: Array, components: int, rng: np.random.Generator) -> GaussianMi
     nearest = np.full(N, np.inf)
     for _ in range(components - 1):
         nearest = np.minimum(nearest, np.square(x - centres[-1]).sum(axis=1))
+        if not nearest.any():  # all draws are copies of the centres
+            components = len(centres)
+            break
         centres.append(x[rng.choice(N, p=nearest / nearest.sum())])
     owner = np.argmin([np.square(x - centre).sum(axis=1) for centre in centres], axis=0)
     shares = 0.9 * np.eye(components)[owner].T + 0.1 / components

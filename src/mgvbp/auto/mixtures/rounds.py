@@ -201,14 +201,14 @@ class Rounds:
         sure = finite and best.distance.kl_se <= max(0.5 * self.aim.kl_tol, SURE * best.distance.kl)
         near = best.distance.kl + best.distance.kl_se <= 0.5 * self.aim.kl_tol and len(tried) >= FEWEST_ROUNDS
         last = tried[-1]
+        least = 0.1 * max(best.distance.kl, self.aim.kl_tol)
+        stuck = _gained(tried, PATIENCE) < least
         full = (
             last.mixture.components >= self.most_components
             and last.mixture is best.mixture
             and _confirmed(last.distance)
+            and _gained(tried, 1) < least
         )
-        bounds = [t.distance.lower_bound for t in tried]
-        gained = max(bounds[-PATIENCE:]) - max(bounds[:-PATIENCE], default=-math.inf)
-        stuck = gained < 0.1 * max(best.distance.kl, self.aim.kl_tol)
         if sure and (near or full or (stuck and _confirmed(best.distance))):
             return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
         reserved = max(2 * LEAST, 2 * state.batch)
@@ -347,6 +347,12 @@ def _misled(state: MixtureState) -> bool:
     found, first = state.starts.best, state.tried[0].distance
     error = math.hypot(found.lower_bound_se, first.lower_bound_se)
     return first.lower_bound == -math.inf or first.lower_bound < found.lower_bound - 3.0 * error - MISLED
+
+
+def _gained(tried: Sequence[Tried], rounds: int) -> float:
+    """Nats by which the last rounds have raised the lower bound."""
+    bounds = [t.distance.lower_bound for t in tried]
+    return max(bounds[-rounds:]) - max(bounds[:-rounds], default=-math.inf)
 
 
 def _confirmed(distance: Distance) -> bool:

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrmm
 from scipy.special import gammaincinv
 
 from mgvbp.core.linalg import Array
 from mgvbp.families.mixture import GaussianMixture
-from mgvbp.surfaces.process import NUGGET, Process, learned
+from mgvbp.surfaces.process import NUGGET, ROUNDING, Process, learned
 
 MOST_POINTS = 1000
 """Most draws that a surrogate is fitted to: the time grows with the cube, and half as many double the KL on hierarchies
@@ -58,8 +60,8 @@ class Surrogate:
     process: Process
     spanning: Array
     """The draws that the fence is computed from, (r, d)."""
-    inverse: Array
-    """The inverse of the kernel's matrix at these, (r, r)."""
+    whitening: Array
+    """The inverse of the lower factor of the kernel's matrix at these, (r, r)."""
     highest: float
     """The surrogate is nowhere higher: what is best has been looked for, and a process that is far off would be."""
     tolerated: float
@@ -75,8 +77,8 @@ class Surrogate:
 
     def variance(self, x: Array) -> Array:
         """The variance of the process at each row given the spanning draws alone, (M, d) -> (M,)."""
-        k = self.process.kernel(x, self.spanning)
-        return np.asarray(self.process.variances(x) - np.einsum("mr,mr->m", k @ self.inverse, k))
+        half = self._whitened(x)
+        return np.asarray(self.process.variances(x) - np.einsum("rm,rm->m", half, half))
 
     def hopeful(self, x: Array) -> Array:
         """The logarithm of the expected density, ``m + s²/2`` of the process, (M, d) -> (M,).
@@ -93,12 +95,16 @@ class Surrogate:
         log_anchor, grad_anchor = self.anchor.with_gradient(x)
         value, gradient = missed + log_anchor, grad_missed + grad_anchor
         gradient[value > self.highest] = 0.0
-        solved = p.kernel(x, self.spanning) @ self.inverse
+        solved = dtrmm(1.0, self.whitening, self._whitened(x), lower=1, trans_a=1).T
         explained, grad_explained = p.weighted(x, self.spanning, solved)
         penalty, slope = self._penalty(p.variances(x) - explained)
         radius = 1.0 + p.bend * np.einsum("md,md->m", x, x)
         grad_variance = (4.0 * p.scale * p.bend * radius)[:, None] * x - 2.0 * grad_explained
         return np.minimum(value, self.highest) - penalty, gradient - slope[:, None] * grad_variance
+
+    def _whitened(self, x: Array) -> Array:
+        """The kernel of the spanning draws and each row, (M, d) -> (r, M), multiplied by the inverse factor."""
+        return np.asarray(dtrmm(1.0, self.whitening, self.process.kernel(x, self.spanning).T, lower=1))
 
     def _penalty(self, variance: Array) -> tuple[Array, Array]:
         """``½v²/(v + 1)`` and its derivative, where v is the variance beyond what is tolerated."""
@@ -136,9 +142,10 @@ def fitted(
     known = x[process.noise == EXACT]
     spanning = known[_pivots(process, known, SPANNING)]
     K = process.kernel(spanning, spanning)
-    K.flat[:: len(K) + 1] *= 1.0 + NUGGET
-    K.flat[:: len(K) + 1] += EXACT
-    surrogate = Surrogate(anchor, process, spanning, np.asarray(np.linalg.inv(K)), highest, 0.0)
+    K.flat[:: len(K) + 1] *= 1.0 + ROUNDING
+    K.flat[:: len(K) + 1] += EXACT + NUGGET * process.scale
+    whitening = solve_triangular(np.linalg.cholesky(K), np.eye(len(K)), lower=True)
+    surrogate = Surrogate(anchor, process, spanning, np.asarray(whitening), highest, 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))
 

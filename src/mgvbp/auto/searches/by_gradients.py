@@ -22,9 +22,9 @@ from mgvbp.auto import constants
 from mgvbp.auto.arrival.ascent import Ascent, Point
 from mgvbp.auto.arrival.laplace import laplace, narrow, place
 from mgvbp.auto.searches.court import leaving, near, refuted
-from mgvbp.auto.searches.doubts import Doubts
 from mgvbp.auto.searches.elsewhere import LATE, affordable_climbs, scattered
 from mgvbp.auto.searches.rules import refined
+from mgvbp.auto.searches.strides import Strides
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.steps.leap import Leap, propose
 from mgvbp.auto.steps.polish import Look, polish
@@ -40,7 +40,7 @@ from mgvbp.surfaces.gradient_surface import fit_gradients, follow_gradients
 from mgvbp.surfaces.surface import Surface, fit_surface
 
 
-class ByGradients(Doubts):
+class ByGradients(Strides):
     """Decisions of a search by values and gradients; a prior must have ``grad_log_density``.
 
     A value with its gradient counts as one evaluation. By default there are at most 600 (d + 10) of them.
@@ -84,6 +84,8 @@ class ByGradients(Doubts):
         if state.phase is Phase.CLIMB:
             points = np.concatenate([climb.ask() for climb in state.climbs if not climb.arrived])
             return state.first.mean + state.first.family.from_frame(state.first.factor, points)
+        if state.phase is Phase.STRIDE and state.strides is not None:
+            return self._strider.ask(state.strides)
         if not state.iteration:
             return place(state.first, np.zeros(self.dim))[None]
         q = self._proposal(state)
@@ -109,6 +111,8 @@ class ByGradients(Doubts):
             return self._looked(told, theta, values, gradients)
         if state.phase is Phase.CLIMB:
             return self._climbed(told, values, gradients)
+        if state.phase is Phase.STRIDE:
+            return self._strode(told, theta, values, gradients)
         if state.phase is Phase.CHORD and state.chords is not None:
             return self._halved(told, state.chords.tell(values, gradients))
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
@@ -119,7 +123,7 @@ class ByGradients(Doubts):
             told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
         )
 
-    def _fit(self, archive: Archive, view: View) -> Surface | None:
+    def _fit(self, archive: Archive, view: View, near: Surface | None = None) -> Surface | None:
         """The surface at a Gaussian. The last one is remembered: each doubt that is settled leads back to it."""
         if self._last is None or self._last[0] is not archive or self._last[1] is not view.q:
             self._last = archive, view.q, self._fitted(archive, view)
@@ -208,8 +212,10 @@ class ByGradients(Doubts):
             state = replace(state, surface=surface)
             if not state.lookouts:
                 return self._looking(state)
-            if (lead := self._lead(state, surface)) is not None:
+            if state.rival is None and (lead := self._lead(state, surface)) is not None:
                 return self._followed_lead(state, lead)
+            if state.strides is None and self.may_stride:
+                return self._striding(state)
         if surface is not None and self._near_the_top(surface):
             return self._followed(state, surface)
         return super()._settled(state, surface)
@@ -226,9 +232,10 @@ class ByGradients(Doubts):
         )
 
     def _stuck(self, state: SearchState, surface: Surface) -> bool:
-        """Whether very many draws would be needed here, so that other places are looked at first."""
+        """Whether very many draws would be needed here, at the best place so far: others are looked at first."""
         late = state.n_evaluations > constants.STUCK * (self.dim + 10)
-        return late and surface.poor and state.rival is None and state.phase is Phase.REFINE
+        higher = state.rival is None or surface.lower_bound > state.rival.lower_bound
+        return late and surface.poor and higher and state.phase is Phase.REFINE
 
     def _near_the_top(self, surface: Surface) -> bool:
         """Whether the draws at hand know the bound around q better than a leap, which may overshoot."""

@@ -32,7 +32,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.calling import checked_values
 from mgvbp.problem.problem import Prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
-from mgvbp.surfaces.surface import Surface, fit_surface
+from mgvbp.surfaces.surface import QUADRATIC, Surface, fit_surface, follow_values
 
 FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
 """Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; lowest first."""
@@ -127,14 +127,16 @@ class ByValues(FarAway):
             return self._approached(replace(told, archive=archive), heard)
         return replace(told, archive=archive.add(self._proposal(state), theta, values))
 
-    def _fit(self, archive: Archive, view: View, *, floor: float | None = None) -> Surface | None:
+    def _fit(
+        self, archive: Archive, view: View, near: Surface | None = None, *, floor: float | None = None
+    ) -> Surface | None:
         """The surface of a view; where it predicts little, or if ``floor`` is given, that of values raised to a floor.
 
         A few values far below the others would dominate least squares. Raised to a floor they still say which way
         is down. The lowest floor is used at which the surface predicts the values, or shows more than its noise.
         """
         values, tol, noise = archive.values, self.tol, archive.noise
-        surface = fit_surface(view, self._basis, values, tol, noise) if floor is None else None
+        surface = fit_surface(view, self._basis, values, tol, noise, near=near) if floor is None else None
         if surface is not None and (_informative(surface) or surface.noise < tol):
             return surface
         floors = [floor] if floor is not None else values.max() - (0.5 * self.dim + 1.0) * FLOORS
@@ -152,10 +154,13 @@ class ByValues(FarAway):
         contracting = (U * np.maximum(eigenvalues, 0.0)) @ U.T
         return replace(chosen, G=contracting)
 
+    def _follow(self, archive: Archive, surface: Surface) -> Look:
+        """Follows a surface without its noise, which takes most of the time of a fit."""
+        return lambda q: follow_values(archive.view(q), self._basis, archive.values, surface)
+
     def _glance(self, archive: Archive, surface: Surface) -> Look:
-        return lambda q: fit_surface(
-            archive.view(q), self._basis, archive.values, math.inf, archive.noise, polynomials=False
-        )
+        quadratic = replace(surface, model=QUADRATIC, lower_bound_se=surface.rest / math.sqrt(surface.size))
+        return self._follow(archive, quadratic)
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
@@ -171,6 +176,11 @@ class ByValues(FarAway):
         # without fresh draws both bounds come from the same draws, and their errors cancel
         se = math.hypot(before.lower_bound_se, after.lower_bound_se) if state.fresh else 0.0
         return state, after.lower_bound - before.lower_bound, se
+
+    def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
+        """Where a verified result gains less than the tolerance by a leap, fresh draws need not verify it again."""
+        tried = super()._trying(state, leap, surface)
+        return replace(tried, verified=state.verified and leap.gain < self.tol)
 
     def _misleading(self, state: SearchState, surface: Surface) -> bool:
         return surface.clipped and state.phase is Phase.SURVEY and state.escapes == 0

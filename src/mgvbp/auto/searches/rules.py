@@ -150,8 +150,8 @@ class Rules(ABC):
         """The state with draws whose densities (and gradients) `_evaluated` gave; ``finite`` marks usable ones."""
 
     @abstractmethod
-    def _fit(self, archive: Archive, view: View) -> Surface | None:
-        """The surface through the draws of a view."""
+    def _fit(self, archive: Archive, view: View, near: Surface | None = None) -> Surface | None:
+        """The surface through the draws of a view; a surface ``near`` may help."""
 
     @abstractmethod
     def _gained(
@@ -215,7 +215,7 @@ class Rules(ABC):
                 if state.leap:
                     state = self._judged(state, state.leap, view)
                 else:
-                    state = self._settled(state, self._fit(state.archive, view))
+                    state = self._settled(state, self._fit(state.archive, view, state.surface))
         return state if state.ending else self._limited(state)
 
     def _limited(self, state: SearchState) -> SearchState:
@@ -225,6 +225,7 @@ class Rules(ABC):
             Phase.LOOKOUT,
             Phase.CLIMB,
             Phase.CHORD,
+            Phase.STRIDE,
         )  # a part of these points would say nothing
         if state.room <= 0 or (whole and state.want > state.room):
             ending = Ending.of(Outcome.MAX_EVALUATIONS, limit=state.max_evaluations)
@@ -237,7 +238,7 @@ class Rules(ABC):
 
     def _judged(self, state: SearchState, leap: Leap, view: View) -> SearchState:
         """Keep the leap that led to this view, or go back."""
-        after = self._fit(state.archive, view)
+        after = self._fit(state.archive, view, state.surface)
         state, gain, se = self._gained(replace(state, leap=None), leap, view, after)
         excused = min(constants.CONFIDENCE * se, constants.DOUBT * leap.gain)
         if after and gain > constants.ACCEPTED * leap.gain - excused:
@@ -323,9 +324,9 @@ class Rules(ABC):
         least = max(
             constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise
         )
-        best, arrived = polish(surface, self._look(archive, surface), least, self.tol)
+        best, arrived = polish(surface, self._follow(archive, surface), least, self.tol)
         if best is not surface:
-            best = self._fit(archive, archive.view(best.q)) or surface
+            best = self._fit(archive, archive.view(best.q), surface) or surface
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
@@ -342,8 +343,12 @@ class Rules(ABC):
         return polished, best, last, arrived
 
     def _look(self, archive: Archive, surface: Surface) -> Look:
-        """Fits surfaces like ``surface`` to the draws of an archive."""
-        return lambda q: self._fit(archive, archive.view(q))
+        """Fits surfaces to the draws of an archive, from what is known of ``surface``."""
+        return lambda q: self._fit(archive, archive.view(q), surface)
+
+    def _follow(self, archive: Archive, surface: Surface) -> Look:
+        """The same, to compare their bounds with each other only."""
+        return self._look(archive, surface)
 
     def _glance(self, archive: Archive, surface: Surface) -> Look:
         """The same, as cheap as it can be: to see whether the bound is much higher somewhere."""
@@ -400,6 +405,7 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "leads",
         "climbs",
         "climbed",
+        "strides",
         "seen",
         "wide",
         "record",
