@@ -36,7 +36,7 @@ def test_a_notebook_shows_one_line_and_the_posterior():
 
 def test_a_search_by_values_says_beforehand_what_it_usually_takes():
     search = mgvbp.Auto().start(3)
-    assert expected(search) == " (usually 120 to 320)"
+    assert expected(search) == " (usually 140 to 360)"
     while not search.stop_reason:
         search.tell(-(search.ask() ** 2).sum(axis=1))
     assert expected(search) == ""

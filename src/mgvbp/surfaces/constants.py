@@ -10,8 +10,9 @@ ROOM = 0.65
 """Most columns per effective draw that polynomials of higher degree and the quadratic may have together."""
 GRADIENT_ROOM = 0.35
 """The same with gradients: most coefficients per equation, where each effective draw gives d equations."""
-MOST_COLUMNS = 1000
-"""Columns beyond which least squares take longer than the draws are worth."""
+MOST_CUBIC, MOST_COLUMNS = 1000, 600
+"""Columns of polynomials up to the third degree, and of all degrees, beyond which least squares take longer than the
+draws are worth. With 1,000 of all degrees eight schools take twice the time, and as many draws."""
 MOST_WORK = 3e8
 """Most multiplications of a fit to gradients: they take one or two tenths of a second."""
 PRECISE = 0.05

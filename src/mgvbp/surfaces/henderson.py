@@ -61,7 +61,7 @@ class Terms(NamedTuple):
     def of(cls, x: Array, rho: Array) -> Terms:
         """At points ``x`` (N, d) along the axes of the metric, whose eigenvalues are ``rho`` (d,)."""
         N, d = x.shape
-        count = min(max(constants.LEAST_TERMS, math.comb(d + 2, 3)), constants.MOST_COLUMNS)
+        count = min(max(constants.LEAST_TERMS, math.comb(d + 2, 3)), constants.MOST_CUBIC)
         order = np.argsort(-rho)
         orders, which = _largest(tuple(np.log(np.maximum(rho[order], constants.TINY_RHO))), count)
         tables = [np.ones_like(x.T), x.T[order]]

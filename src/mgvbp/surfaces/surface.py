@@ -412,10 +412,11 @@ def higher_degrees(basis: Family, room: float) -> Iterator[tuple[int, int]]:
 
     With each comes the most coordinates that a polynomial involves.
     """
-    columns, room = basis.num_monomials, min(room, constants.MOST_COLUMNS)
+    columns = basis.num_monomials
     for degree in range(3, constants.HIGHEST_DEGREE + 1):
-        most = 3 if columns + num_polynomials(basis.dim, degree, 3) <= room else 2
+        allowed = min(room, constants.MOST_CUBIC if degree == 3 else constants.MOST_COLUMNS)
+        most = 3 if columns + num_polynomials(basis.dim, degree, 3) <= allowed else 2
         columns += num_polynomials(basis.dim, degree, most)
-        if columns > room:
+        if columns > allowed:
             break
         yield degree, most

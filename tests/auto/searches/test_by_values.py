@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mgvbp import Auto, fit
+from mgvbp import Auto, Gaussian, fit
 from mgvbp.auto.steps.leap import propose
 from mgvbp.errors import ConvergenceWarning, DivergenceError
+from mgvbp.surfaces.archive import Archive
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.7])
@@ -113,3 +114,15 @@ def test_a_small_leap_leaves_a_verification_as_it_is():
         replace(state, verified=False), replace(leap, gain=0.009), state.surface
     )
     assert not unverified.verified
+
+
+def test_a_glance_at_one_mode_has_the_error_of_its_own_draws():
+    """A quadratic misses much of two modes and nothing of one: by the error of both the better one is not nominated."""
+    rules = Auto().start(2).rules
+    wide, one = Gaussian(np.zeros(2), variance=[9.0, 1.0]), Gaussian([3.0, 0.0], variance=1.0)
+    theta = wide.sample(400, 0)
+    values = np.logaddexp(*(-0.5 * np.square(theta - [m, 0.0]).sum(axis=1) for m in (3.0, -3.0)))
+    archive = Archive.empty(2).add(wide, theta, values)
+    both = rules._fit(archive, archive.view(wide))
+    there = rules._glance(archive, both)(one)
+    assert there.lower_bound_se < 0.3 * both.rest / np.sqrt(there.size)

@@ -32,7 +32,7 @@ from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.calling import checked_values
 from mgvbp.problem.problem import Prior, log_prior
 from mgvbp.surfaces.archive import Archive, View
-from mgvbp.surfaces.surface import QUADRATIC, Surface, fit_surface, follow_values
+from mgvbp.surfaces.surface import Surface, fit_surface, follow_values
 
 FLOORS = constants.FLOOR * 3.0 ** np.arange(8, -1, -1)
 """Depths of the floors that low values are raised to, in units of d/2 + 1 nats below the best value; lowest first."""
@@ -159,8 +159,9 @@ class ByValues(FarAway):
         return lambda q: follow_values(archive.view(q), self._basis, archive.values, surface)
 
     def _glance(self, archive: Archive, surface: Surface) -> Look:
-        quadratic = replace(surface, model=QUADRATIC, lower_bound_se=surface.rest / math.sqrt(surface.size))
-        return self._follow(archive, quadratic)
+        return lambda q: fit_surface(
+            archive.view(q), self._basis, archive.values, math.inf, archive.noise, polynomials=False
+        )
 
     def _gained(
         self, state: SearchState, leap: Leap, view: View, after: Surface | None
