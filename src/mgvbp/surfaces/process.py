@@ -42,8 +42,6 @@ away where points say little. The KL on eight schools does not change at half or
 LONGEST = 3.0
 """Most by which log ℓ exceeds its usual value: a process that is sure of its quadratics for ever trusts them far
 beyond its points."""
-WIDEST = 50.0
-"""Most by which any of the logarithms differs from its usual value: the longest step of a search overflows nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +219,7 @@ def _maximised(
 
     from scipy.optimize import minimize  # slow to import
 
-    most = centre + np.concatenate([[WIDEST] * 2, np.full(d, LONGEST)])
-    bounds = list(zip(centre - WIDEST, most, strict=True))
+    # with a bound on either side of all of them L-BFGS-B begins with a longer step
+    bounds = [(None, None)] * 2 + [(None, most) for most in centre[2:] + LONGEST]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
     return np.asarray(found.x), float(found.fun)
