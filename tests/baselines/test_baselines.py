@@ -242,7 +242,7 @@ def test_divergent_transitions_are_reported():
 
 
 def test_chains_that_stand_still_are_reported():
-    with pytest.warns(ConvergenceWarning, match="R-hat is nan"):
+    with pytest.warns(ConvergenceWarning, match="or stand still"):
         warn_if_unreliable(Chains(np.ones((4, 100, 1))))
 
 
