@@ -6,6 +6,8 @@ from scipy.special import logsumexp
 
 import mgvbp
 from mgvbp import InvalidInputError, InvalidTypeError, SparsePrecision
+from mgvbp.interop import ForeignParameters
+from mgvbp.run.hubs import named
 from mgvbp.transforms import Positive, Real
 
 
@@ -162,6 +164,53 @@ def test_hubs_have_their_names_and_constraints():
     assert parts.hubs.labels == ("effect[0]", "scale")
 
 
+class Positives(Level):
+    """The same model as another package would give it: under the scales' own names and constraint."""
+
+    parameters = ForeignParameters(
+        shapes={"x": (8,), "noise": (), "step": ()},
+        unconstrained_shapes={"x": (8,), "noise": (), "step": ()},
+        to_values=lambda theta: {
+            "x": theta[:, :8],
+            "noise": np.exp(theta[:, 8]),
+            "step": theta[:, 8] + np.exp(theta[:, 9]),
+            "ratio": np.exp(theta[:, 9] - theta[:, 8]),
+        },
+        to_theta=lambda values: np.column_stack(
+            [values["x"], np.log(values["noise"]), np.log(values["step"] - np.log(values["noise"]))]
+        ),
+    )
+
+
+def test_hubs_of_another_packages_model_are_under_its_constraints():
+    model = Positives(8, 0)
+    posterior = mgvbp.fit(model, family=SparsePrecision.arrow(10, 2, order=1))
+    both, step = mgvbp.nested(posterior), mgvbp.nested(posterior, ["step"])
+    assert both.hubs.parameters.names == ("noise", "step")
+    theta = both.hubs.sample(1000, 0)
+    found = both.hubs.named(theta)
+    assert set(found) == {"noise", "step"}, "what is derived from all parameters is not known"
+    np.testing.assert_allclose(found["step"], theta[:, 0] + np.exp(theta[:, 1]))
+    np.testing.assert_allclose(both.hubs.parameters.unconstrain(found), theta)
+    # a constraint that needs the others takes their means
+    theta = step.hubs.sample(10, 0)
+    np.testing.assert_allclose(step.hubs.named(theta)["step"], posterior.mean[8] + np.exp(theta[:, 0]))
+    np.testing.assert_allclose(step.hubs.parameters.unconstrain(step.hubs.named(theta)), theta)
+    assert mgvbp.nested(posterior, [0, 9]).hubs.labels == ("theta[0]", "theta[9]"), (
+        "x[0] is not a whole parameter"
+    )
+
+
+def test_parts_of_a_constrained_parameter_are_entries_of_theta():
+    model = Level(8, 0)
+    model.parameters = mgvbp.Parameters(x=Real(8), scale=Positive(2))
+    posterior = mgvbp.fit(model, family=SparsePrecision.arrow(10, 2, order=1))
+    assert named(posterior, np.array([8, 9])) == mgvbp.Parameters(scale=Positive(2))
+    part = named(posterior, np.array([7, 9]))
+    assert part.labels == ("x[7]", "theta[9]"), "it is the logarithm of scale[1]"
+    assert (part.constrain([[2.0, -3.0]])["theta[9]"] == -3.0).all()
+
+
 def test_it_says_what_it_cannot_do(tmp_path):
     model = Level(8, 0)
     sparse = mgvbp.fit(model, dim=10, family=SparsePrecision.arrow(10, 2, order=1))
@@ -186,5 +235,5 @@ def test_it_says_what_it_cannot_do(tmp_path):
     with pytest.raises(InvalidInputError, match="choose them, as in hubs="):
         mgvbp.nested(chain)
     sparse.save(tmp_path / "fit")
-    with pytest.raises(InvalidInputError, match="does not know its model"):
+    with pytest.raises(InvalidInputError, match="does not know its model: give nested the posterior"):
         mgvbp.nested(mgvbp.load(tmp_path / "fit"))

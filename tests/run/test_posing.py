@@ -100,6 +100,12 @@ def test_one_distribution_for_names_is_refused(prior):
         mgvbp.fit(MODEL, prior)
 
 
+def test_a_dict_with_other_names_is_refused():
+    for other in ("tau", 1):
+        with pytest.raises(mgvbp.InvalidInputError, match=f"expected mu, sigma; got mu, {other}"):
+            mgvbp.fit(MODEL, {"mu": st.norm(0.0, 5.0), other: st.halfnorm()})
+
+
 def test_a_dimension_that_the_distribution_does_not_have():
     with pytest.raises(mgvbp.InvalidInputError, match="dimension is not known"):
         mgvbp.fit(of_theta, st.norm(0.0, 5.0))

@@ -52,7 +52,7 @@ class Outcome(Enum):
     )
     INCONSISTENT = (
         "the same draw had another value, {nats:.2g} nats away, in the company of other draws",
-        "each value must depend on its own row of the draws only",
+        "each value must depend on its own row of the draws only; if it is random, with a seed of its own, give noise=",
     )
     DISAGREE = (
         "values and gradients contradict each other: {where}",

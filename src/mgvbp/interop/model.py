@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -112,6 +112,30 @@ class ForeignParameters:
             if not finite[:, where].all() or not np.allclose(back[name], arrays[name], rtol=1e-6, atol=1e-9):
                 raise InvalidInputError(f"{name}: a value is outside the support of its prior")
         return theta[0] if single else theta
+
+    def part(self, names: Sequence[str], theta: Array) -> ForeignParameters:
+        """The parameters with these names alone; where a constraint needs the others, they are those of θ (d,)."""
+        place = np.arange(self.dim)
+        columns = np.concatenate([place[:0], *(place[self.slices[name]] for name in names)])
+
+        def to_values(some: Array) -> dict[str, Array]:
+            points = np.tile(theta, (len(some), 1))
+            points[:, columns] = some
+            values = self.to_values(points)
+            return {name: values[name] for name in names}
+
+        def to_theta(values: dict[str, Array]) -> Array:
+            others = self.to_values(np.tile(theta, (len(values[names[0]]), 1)))
+            return self.to_theta({name: others[name] for name in self.names} | values)[:, columns]
+
+        return replace(
+            self,
+            shapes={name: self.shapes[name] for name in names},
+            unconstrained_shapes={name: self.unconstrained_shapes[name] for name in names},
+            to_values=to_values,
+            to_theta=to_theta,
+            dims={name: self.dims[name] for name in names if name in self.dims},
+        )
 
 
 @dataclass(frozen=True)

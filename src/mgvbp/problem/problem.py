@@ -253,7 +253,7 @@ def as_density(given: Any, log_likelihood: object) -> Prior | None:
     density = callable(getattr(given, "logpdf", given))
     if isinstance(parameters, Parameters):
         if isinstance(given, Mapping):
-            return parameters.prior(**given)
+            return parameters.prior(**{str(name): distribution for name, distribution in given.items()})
         if density:
             names = ", ".join(f"'{name}': ..." for name in parameters.names)
             raise InvalidTypeError(f"the model has names: give a distribution for each, prior={{{names}}}")

@@ -37,12 +37,14 @@ from mgvbp.errors import InvalidInputError, InvalidTypeError, NotPositiveDefinit
 from mgvbp.families import SparsePrecision
 from mgvbp.families.base import Indices
 from mgvbp.families.gaussian import LOG_2PI, Gaussian, as_rows
+from mgvbp.interop import ForeignParameters
 from mgvbp.methods.optimizer import STREAM
 from mgvbp.posterior.posterior import Posterior
-from mgvbp.problem.parameters import Parameters, real
-from mgvbp.problem.problem import Problem, density_and_gradient
+from mgvbp.problem.parameters import Key, Parameters, real
+from mgvbp.problem.problem import NamedParameters, Problem, density_and_gradient
 from mgvbp.run.density import ALL_DATA, Density
 from mgvbp.run.fitting import fit
+from mgvbp.transforms import Real, Transform
 
 MOST_HUBS = 6
 """Most hubs: their density is known by its values alone, for which there are to be few parameters."""
@@ -286,7 +288,11 @@ def nested(
     """
     if not isinstance(posterior, Posterior):
         raise InvalidTypeError(f"posterior must be what mgvbp.fit returns; got {shown(posterior)}")
-    family, density = posterior.family, posterior._density(None)
+    family, density = posterior.family, posterior._target
+    if density is None:
+        raise InvalidInputError(
+            "a loaded posterior does not know its model: give nested the posterior that fit returned"
+        )
     if not isinstance(family, SparsePrecision) or not isinstance(density, Density):
         raise InvalidInputError(
             "nested takes a fit with family=SparsePrecision(...), whose zeros say what depends on its hubs; got the "
@@ -324,14 +330,26 @@ def chosen(hubs: Sequence[str | int], labels: Sequence[str]) -> Indices:
         ) from None
 
 
-def named(posterior: Posterior, hubs: Indices) -> Parameters:
-    """The parameters that the hubs are, with their constraints; if they are parts of some, their labels."""
-    given = posterior.parameters
+def named(posterior: Posterior, hubs: Indices) -> NamedParameters:
+    """The parameters that the hubs are, with their constraints; entries of θ where they are parts of a constrained one.
+
+    What has a name stands for a value under its constraint, and what is called ``theta[3]`` for a number of θ.
+    """
+    given, inside = posterior.parameters, set(hubs.tolist())
     if isinstance(given, Parameters):
-        inside = set(hubs.tolist())
-        slices, transforms = given.slices, given.transforms
-        whole = [name for name in transforms if inside.issuperset(range(given.dim)[slices[name]])]
-        found = Parameters({name: transforms[name] for name in whole}) if whole else None
-        if found is not None and found.dim == len(hubs):
-            return found
-    return real([posterior.labels[k] for k in hubs])
+        transforms = given.transforms
+        found: dict[Key, Transform] = {}
+        for name, where in given.slices.items():
+            entries, transform = range(given.dim)[where], transforms.get(name)
+            if transform is not None and inside.issuperset(entries):
+                found[name] = transform
+                continue
+            plain = isinstance(transform, Real)
+            found |= {given.labels[k] if plain else f"theta[{k}]": Real() for k in entries if k in inside}
+        return Parameters(found)
+    if isinstance(given, ForeignParameters):
+        names = [name for name, where in given.slices.items() if inside.issuperset(range(given.dim)[where])]
+        part = given.part(names, posterior.mean)
+        if part.dim == len(hubs):
+            return part
+    return real([f"theta[{k}]" for k in hubs])

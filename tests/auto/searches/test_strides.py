@@ -95,6 +95,18 @@ def test_strides_arrive_at_a_gaussian_of_the_family(family):
     np.testing.assert_allclose(end.q.precision, A, atol=1e-8)
 
 
+def test_after_strides_no_lower_result_is_gone_back_to():
+    # a search of a regression with 61 parameters went from -2.8 to one of -543, and ended there
+    rules, state = stuck()
+    end = stridden(
+        rules,
+        replace(state, rival=state),
+        lambda theta: (1.0 - 0.5 * np.square(theta).sum(axis=1), -theta),
+    )
+    assert end.phase is Phase.SURVEY
+    assert end.rival is None
+
+
 def test_strides_that_find_no_finite_density_or_a_lower_bound_leave_the_search_where_it_was():
     rules, state = stuck()
     nowhere = stridden(rules, state, lambda theta: (np.full(len(theta), -np.inf), np.zeros_like(theta)))

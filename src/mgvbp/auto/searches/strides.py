@@ -66,4 +66,6 @@ class Strides(Doubts):
         if not strides.lower_bound > before.lower_bound - constants.CONFIDENCE * error:
             return refined(state, 2.0 * before.size)
         precision = self.family.factor(precision=strides.q.precision)
+        # a result that was left before is lower, and a search that finds no step here must not go back to it
+        state = replace(state, rival=None)
         return self._begun_anew(state, Gaussian.from_factor(strides.q.mean, precision, self.family))
