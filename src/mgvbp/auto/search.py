@@ -194,11 +194,8 @@ class Search:
 
     @property
     def trying(self) -> bool:
-        """Whether the next draws try to refute a result: some of them lie far out, where the function may fail.
-
-        On a visit to another mode all of them may.
-        """
-        return self.state.active.phase.far_out or self.state.active.rival is not None
+        """Whether the next draws try to refute a result: some of them lie far out, where the function may fail."""
+        return self.state.active.far_out
 
     def ask(self) -> Array:
         """The draws to evaluate, (n, d); the same ones until `tell`."""

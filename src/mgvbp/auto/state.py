@@ -162,6 +162,11 @@ class SearchState:
     ending: Ending | None = None
 
     @property
+    def far_out(self) -> bool:
+        """Whether some of the next draws lie where the function may fail and nothing is lost, as on all visits."""
+        return self.phase.far_out or self.rival is not None
+
+    @property
     def converged(self) -> bool:
         """Whether the result is certified."""
         return self.ending is not None and self.ending.outcome is Outcome.CERTIFIED

@@ -114,6 +114,11 @@ class PairsState:
     archive: None = None
 
     @property
+    def far_out(self) -> bool:
+        """Whether some of the next draws lie where the function may fail and nothing is lost."""
+        return self.phase.far_out
+
+    @property
     def converged(self) -> bool:
         """Whether the result is certified."""
         return self.ending is not None and self.ending.outcome is Outcome.CERTIFIED
