@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 PREDICTS_BY = "apply a function of yours to posterior.draws(n), or give the model this method"
+"""The advice where a model has no method that predicts, and no advice of its own."""
 MIXTURE = ("weights", "means", "factors")
 """The arrays of a mixture in a file."""
 PLAIN = (
