@@ -45,6 +45,8 @@ class Model(NamedTuple):
     """What kriging has learnt of the directions that bend, (d, d), in units of the parameters; None if nothing."""
     asked: int = 0
     """Draws with which kriging was last tried as if nothing were known of it."""
+    refused: tuple[int, float] = (0, 0.0)
+    """How many of the degrees were of use when one more was not, and the effective draws then."""
 
 
 QUADRATIC = Model()
@@ -94,6 +96,8 @@ class Surface:
     @property
     def cautious(self) -> Surface:
         """The surface with the noise that a certificate states: ``noise`` times ``caution``."""
+        if self.caution == 1.0:
+            return self
         return replace(
             self,
             lower_bound_se=math.sqrt(self.caution) * self.lower_bound_se,
@@ -154,9 +158,11 @@ def fit_surface(
         return None
     known = QUADRATIC if near is None else near.model
     quadratic = fit = fitted.fit(q, basis)
-    model, terms, asked = QUADRATIC, QUADRATIC.polynomials, known.asked
+    model, terms, asked, refused = QUADRATIC, QUADRATIC.polynomials, known.asked, known.refused
     for term in higher_degrees(basis, constants.ROOM * effective) if polynomials else ():
         if math.isfinite(tol) and fit.noise <= _enough(fit, constants.PRECISE * tol):
+            break
+        if len(terms) >= refused[0] and effective < constants.ASKED_AGAIN * refused[1]:
             break
         fitted = fitted.extended(root[:, None] * hermite_polynomials(eps, *term))
         if fitted is None:
@@ -164,6 +170,8 @@ def fit_surface(
         further, terms = fitted.fit(q, basis), (*terms, term)
         if further.noise < fit.noise:
             fit, model = further, Model(terms)
+    if len(terms) > len(model.polynomials):
+        refused = len(model.polynomials), effective
     caution = 1.0
     worthwhile = _enough(fit, tol) < fit.noise < constants.KRIGE_NOISE
     most = min(
@@ -203,7 +211,7 @@ def fit_surface(
         caution=caution,
         jitter=jitter,
         ridge=not q.family.mask.all() and on_a_ridge(fit.G, fit.variance, fit.noise),
-        model=model._replace(asked=asked),
+        model=model._replace(asked=asked, refused=refused),
     )
 
 
