@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.linalg.blas import dgemm, dsyrk, dtrsm
 from scipy.linalg.lapack import dgeqrf, dposv, dpotrf
 
 from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.core.records import replace
 from mgvbp.estimators.regression import monomials
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian

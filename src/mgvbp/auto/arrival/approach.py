@@ -18,12 +18,13 @@ deviations of the model's curvature if that is less. So scales may differ by ord
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 
@@ -266,7 +267,7 @@ def highest(g: Array, H: Array) -> tuple[Array, float]:
         s = slopes / (shift - eigenvalues)
         if (length := math.sqrt(float(s @ s))) <= 1.0:  # the slope has no part along the top eigenvector
             s[-1] += math.sqrt(max(1.0 - length**2, 0.0))
-        for _ in range(NEWTON):  # 1/‖s‖ is nearly linear in the shift, and concave: from below it is never passed
+        for _ in range(NEWTON):  # on 1/‖s‖, which is nearly linear in the shift, and concave: none goes too far
             if length <= 1.0 + 1e-14:
                 break
             shift += (length - 1.0) * length**2 / float(np.square(s) @ (1.0 / (shift - eigenvalues)))

@@ -7,7 +7,6 @@ or to look at another mode.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial.rivals import inside, peak
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive, equal_view
