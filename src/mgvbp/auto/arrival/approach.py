@@ -267,7 +267,9 @@ def highest(g: Array, H: Array) -> tuple[Array, float]:
         s = slopes / (shift - eigenvalues)
         if (length := math.sqrt(float(s @ s))) <= 1.0:  # the slope has no part along the top eigenvector
             s[-1] += math.sqrt(max(1.0 - length**2, 0.0))
-        for _ in range(NEWTON):  # on 1/‖s‖, which is nearly linear in the shift, and concave: none goes too far
+        for _ in range(
+            NEWTON
+        ):  # on 1/‖s‖, which is nearly linear in the shift, and concave: none goes too far
             if length <= 1.0 + 1e-14:
                 break
             shift += (length - 1.0) * length**2 / float(np.square(s) @ (1.0 / (shift - eigenvalues)))
