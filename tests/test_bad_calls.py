@@ -215,7 +215,7 @@ def steps_returning(returned):
 
 
 FIT = [
-    row(lambda f: fit(f, dim=2), "f", "~function"),
+    row(lambda f: fit(f, dim=2), "f"),
     row(fit2, "prior", "none ~function", standard),
     row(fit2, "dim"),
     row(fit2, "method"),
