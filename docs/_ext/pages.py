@@ -50,4 +50,6 @@ def label(app: Sphinx, doctree: nodes.document) -> None:
             table["classes"].append("wordy")
             for row in rows:
                 for cell, title in zip(row[1:], titles[1:], strict=True):
+                    if not cell.astext():
+                        continue
                     cell.insert(0, nodes.paragraph("", title.astext(), classes=["column"]))
