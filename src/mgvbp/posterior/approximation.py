@@ -64,8 +64,7 @@ class Approximation(Gaussian):
         if self._labelled:
             raise InvalidInputError(
                 f"{name!r} is not known on its own scale: a saved posterior of a model of another package "
-                "(PyMC, NumPyro, Stan, statsmodels, arch) has no constraints: "
-                "model.parameters.constrain(posterior.sample(n)) has the values"
+                "(PyMC, NumPyro, Stan, statsmodels, arch) has no constraints: mgvbp.load(path, model) has them"
             )
         return marginal(self.mixture or self, self._named, name, self._shapes, self._drawn)
 

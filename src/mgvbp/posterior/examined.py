@@ -70,7 +70,7 @@ class Examined(Approximation):
             if self._target is None:
                 raise InvalidInputError(
                     "a loaded posterior does not know its model, and its file not its distance: "
-                    "posterior.diagnose(log_density=...) has elbo and log_evidence"
+                    "mgvbp.load(path, log_likelihood, prior)"
                 )
             if self._improper:
                 why = f"{self._improper}: there may be no posterior to measure the distance to"
@@ -253,6 +253,7 @@ class Examined(Approximation):
         density = self._target if given is None else given
         if density is None:
             raise InvalidInputError(
-                "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
+                "a loaded posterior does not know its model: mgvbp.load(path, log_likelihood, prior), or give "
+                "log_density=, log prior + log-likelihood"
             )
         return density
