@@ -61,6 +61,7 @@ class Posterior(Examined):
         For ``auto``, whether the certificate holds; for the named methods, whether the smoothed bound no longer
         improved.
     stop_reason : str
+        Why the run ended, in a sentence.
     trace : Trace
         One value an iteration.
     method, estimator : str
