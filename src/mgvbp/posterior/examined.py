@@ -115,7 +115,7 @@ class Examined(Approximation):
             further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
@@ -199,7 +199,7 @@ class Examined(Approximation):
         progress : bool
             Show a bar.
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
             It is evaluated in this process. It must give the same value again; a noisy one (``fit(noise=)``) is an
             error.
         grad : callable, optional
