@@ -281,6 +281,8 @@ def test_fit_with_a_checkpoint(tmp_path, monkeypatch):
         row(fit2, "checkpoint", "none yes escape", standard),
         row(lambda path: posterior().save(path), "path", "yes escape"),
         row(mgvbp.load, "path", "yes escape", lambda p, v: same(p.mean, posterior().mean)),
+        row(mgvbp.load, "log_likelihood", "none", path="yes"),
+        row(mgvbp.load, "prior", "none function", path="yes", log_likelihood=normal),
     ])  # fmt: skip
 
 

@@ -63,5 +63,7 @@ def test_another_model_is_refused(tmp_path):
     other = mgvbp.Model(lambda mu, tau: log_likelihood(mu, tau), mgvbp.Parameters(mu=Real(), tau=Positive()))
     with pytest.raises(InvalidInputError, match="has the parameters mu, sigma, and this model mu, tau"):
         mgvbp.load(path, other)
+    with pytest.raises(InvalidInputError, match="give its log_likelihood too"):
+        mgvbp.load(path, prior=PRIOR)
     with pytest.raises(InvalidInputError, match="the prior has 3 parameters"):
         mgvbp.load(path, lambda theta: -(theta**2).sum(axis=1), mgvbp.Gaussian(variance=1.0, dim=3))

@@ -54,6 +54,8 @@ def load(
     """
     posterior = read_posterior(path)
     if log_likelihood is None:
+        if prior is not None or grad is not None:
+            raise InvalidInputError("prior= and grad= are parts of a model: give its log_likelihood too")
         return posterior
     log_likelihood = as_function(log_likelihood)
     if grad is None and posterior.estimator == "gradient":
