@@ -129,7 +129,7 @@ def test_a_glance_at_one_mode_has_the_error_of_its_own_draws():
 
 
 def test_on_raw_data_an_approach_goes_on_from_surfaces():
-    """Wages on years, age and dollars as they are. Under flat priors the best Gaussian has the mean of least squares."""
+    """Years, age and dollars as they are. Under flat priors the best Gaussian has the mean of least squares."""
     rng = np.random.default_rng(0)
     n = 200
     X = np.column_stack(
