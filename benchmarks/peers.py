@@ -2,12 +2,13 @@
 
 Run:  python benchmarks/peers.py --out results [--quick] [--seeds 3] [--seconds 15]     # pip install -e '.[peers]'
 
-Every (target, peer) is a process of its own, so that none is warm from another and its memory is known, and a JSON
-file in the folder of --out; those that are there are not run again, so that a run which was broken off goes on. Then
-the tables are printed, as Markdown, and the figure is written to the same folder. All start from mean 0, work in
-float64 and see the same log density, prior included; --seconds ends a run of theirs that has no end of its own
-(PyVBMC has ten times as much). Targets: ahead of every peer in queries to a gap of 0.05, 20 times for d <= 10; ahead
-in time with compilation; and no peer with a lower bound better by more than 0.02.
+Every (target, peer) is a process of its own with one thread, so that none is warm from another and its memory is
+known, and a JSON file in the folder of --out; those that are there are not run again, so that a run which was broken
+off goes on. Seconds are the processor's, so that neighbours count for little. Then the tables are printed, as Markdown,
+and the figure is written to the same folder. All start from mean 0, work in float64 and see the same log density, prior
+included; --seconds ends a run of theirs that has no end of its own (PyVBMC has ten times as much). Targets: ahead of
+every peer in queries to a gap of 0.05, 20 times for d <= 10; ahead in time with compilation; and no peer with a lower
+bound better by more than 0.02.
 """
 
 from __future__ import annotations
@@ -33,20 +34,24 @@ from peer.figure import draw
 from peer.judge import judged
 from peer.problems import NAMES, Problem, load
 from peer.record import Budget, Prepared
-from peer.table import OURS, TRUTH, Record, results, standings, summarised
+from peer.table import CHAINS, OURS, TRUTH, Record, results, standings, summarised
 
 PEERS: dict[str, Callable[[Problem], Prepared]] = {
     OURS[0]: ours.values,
     OURS[1]: ours.gradients,
     "BlackJAX Pathfinder": blackjax_vi.pathfinder,
+    "BlackJAX multi-path": blackjax_vi.multipath,
     "NumPyro SVI": numpyro_svi.usual,
     "NumPyro SVI, decay": numpyro_svi.decay,
+    "NumPyro mean field": numpyro_svi.mean_field,
+    "NumPyro low rank": numpyro_svi.low_rank,
     "BlackJAX full-rank VI": blackjax_vi.full_rank,
     "PyMC FullRankADVI": pymc_advi.full_rank,
     "SAA-Q": saa.run_saa,
     "GSM-VI": score_matching.gsm,
     "BaM": score_matching.bam,
     TRUTH: nuts.run_nuts,
+    "nutpie": nuts.run_nutpie,
     "PyVBMC": vbmc.run_vbmc,
 }
 PACKAGES = (
@@ -61,6 +66,7 @@ PACKAGES = (
     "pytensor",
     "pyvbmc",
     "gsmvi",
+    "nutpie",
 )
 QUICK = ("labour", "banana_2")
 PATIENCE = 10.0
@@ -82,7 +88,7 @@ def run(target: str, peer: str, seeds: int, budget: Budget) -> Record:
         budget = budget._replace(seconds=PATIENCE * budget.seconds)
     try:
         prepared = PEERS[peer](problem)
-        paths = [prepared.run(seed, budget) for seed in range(1 if peer == TRUTH else seeds)]
+        paths = [prepared.run(seed, budget) for seed in range(1 if peer in CHAINS else seeds)]
     except (MissingDependencyError, ImportError, ValueError, RuntimeError) as error:
         return record | {"skipped": str(error).partition("\n")[0] or type(error).__name__}
     memory = getrusage(RUSAGE_SELF).ru_maxrss / 1024.0  # before the judge takes its own
@@ -124,6 +130,7 @@ def main() -> None:
     targets = arguments.targets or (QUICK if arguments.quick else NAMES)
     budget = Budget(0.1, min(5.0, arguments.seconds)) if arguments.quick else Budget(1.0, arguments.seconds)
     arguments.out.mkdir(parents=True, exist_ok=True)
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     records = []
     for target, peer in product(targets, arguments.peers or PEERS):
         path = arguments.out / f"{target}--{peer.replace(' ', '-').replace(',', '')}.json"

@@ -37,6 +37,7 @@ from mgvbp.transforms import (
     CorrelationCholesky,
     FigarchRegion,
     GarchRegion,
+    GarchSumRegion,
     Interval,
     LowerBound,
     Ordered,
@@ -215,7 +216,7 @@ def steps_returning(returned):
 
 
 FIT = [
-    row(lambda f: fit(f, dim=2), "f", "~function"),
+    row(lambda f: fit(f, dim=2), "f"),
     row(fit2, "prior", "none ~function", standard),
     row(fit2, "dim"),
     row(fit2, "method"),
@@ -281,6 +282,8 @@ def test_fit_with_a_checkpoint(tmp_path, monkeypatch):
         row(fit2, "checkpoint", "none yes escape", standard),
         row(lambda path: posterior().save(path), "path", "yes escape"),
         row(mgvbp.load, "path", "yes escape", lambda p, v: same(p.mean, posterior().mean)),
+        row(mgvbp.load, "log_likelihood", "none", path="yes"),
+        row(mgvbp.load, "prior", "none function", path="yes", log_likelihood=normal),
     ])  # fmt: skip
 
 
@@ -326,6 +329,7 @@ PARAMETERS = [
     row(LowerBound, "lower", NUMBERS, lambda t, v: t.bounds == (v, math.inf)),
     row(UpperBound, "upper", NUMBERS, lambda t, v: t.bounds == (-math.inf, v)),
     row(GarchRegion, "p", "zero trillion", lambda t, v: t.size == v + 1, o=0, q=1),
+    row(GarchSumRegion, "q", "trillion", lambda t, v: t.size == v, p=0, o=0),
     row(FigarchRegion, "q", "zero", lambda t, v: t.size == 2, p=1),
     row(Positive().mean, "mu", f"{NUMBERS} empty no_rows cube flags", lambda m, v: np.all(m > 0.0), sd=1.0),
     row(Positive().std, "sd", "zero true fraction trillion huge empty no_rows cube flags", mu=0.0),

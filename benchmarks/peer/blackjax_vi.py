@@ -1,21 +1,22 @@
-"""BlackJAX: full-rank VI with its 100 draws a step and Adam(0.01), and Pathfinder at its defaults."""
+"""BlackJAX: full-rank VI with its 100 draws a step and Adam(0.01); Pathfinder at its defaults, one path and four."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from mgvbp.core.optional import require
 from peer.problems import Problem
-from peer.record import Budget, Prepared, Snapshot, factor
+from peer.record import Budget, Prepared, Snapshot, clock, factor
 from peer.steps import stepped
 
 DRAWS = 100
 """A step; the default of its interface."""
 PATH_DRAWS, PATH_STEPS = 200, 30
 """Pathfinder's defaults: values to judge a point of the path by, and L-BFGS iterations at most."""
+PATHS = 4
+"""Stan's default."""
 
 
 def full_rank(problem: Problem) -> Prepared:
@@ -56,18 +57,47 @@ def pathfinder(problem: Problem) -> Prepared:
         )
         return state, jnp.isfinite(info.path.elbo).sum()
 
-    start = time.perf_counter()
+    start = clock()
     compiled = jax.jit(find).lower(jax.random.key(0)).compile()
-    compile_seconds = time.perf_counter() - start
+    compile_seconds = clock() - start
 
     def run(seed: int, budget: Budget) -> list[Snapshot]:
-        start = time.perf_counter()
+        start = clock()
         state, iterations = jax.block_until_ready(compiled(jax.random.key(seed)))
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         alpha, beta, gamma = (np.asarray(array) for array in (state.alpha, state.beta, state.gamma))
         covariance = np.diag(alpha) + beta @ gamma @ beta.T  # Zhang et al. 2022, Alg. 4
         mean = np.asarray(state.position) + covariance @ np.asarray(state.grad_position)
         counts = PATH_DRAWS * (PATH_STEPS + 1), 2 * int(iterations) + 1
         return [Snapshot(*counts, seconds, mean, factor(covariance))]
+
+    return Prepared(compile_seconds, run)
+
+
+def multipath(problem: Problem) -> Prepared:
+    """Four paths from U(-2, 2), as Stan's, and the moments of their weighted draws; gradients are counted as above."""
+    jax, jnp = require("jax", "peers"), require("jax.numpy", "peers")
+    module = require("blackjax.vi.multipathfinder", "peers")
+
+    def find(key: Any) -> Any:
+        at, key = jax.random.split(key)
+        starts = jax.random.uniform(at, (PATHS, problem.dim), minval=-2.0, maxval=2.0)
+        state, info = module.multi_approximate(
+            key, problem.traced, starts, num_samples=PATH_DRAWS, maxiter=PATH_STEPS
+        )
+        draws, weights = state.samples.reshape(-1, problem.dim), jnp.exp(module.psis_weights(state)[0])
+        return draws, weights, jnp.isfinite(info.path.elbo).sum()
+
+    start = clock()
+    compiled = jax.jit(find).lower(jax.random.key(0)).compile()
+    compile_seconds = clock() - start
+
+    def run(seed: int, budget: Budget) -> list[Snapshot]:
+        start = clock()
+        draws, weights, iterations = jax.block_until_ready(compiled(jax.random.key(seed)))
+        seconds = clock() - start
+        covariance = np.atleast_2d(np.cov(np.asarray(draws).T, aweights=np.asarray(weights)))
+        counts = PATHS * PATH_DRAWS * (PATH_STEPS + 2), 2 * int(iterations) + PATHS
+        return [Snapshot(*counts, seconds, np.average(draws, axis=0, weights=weights), factor(covariance))]
 
     return Prepared(compile_seconds, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 import mgvbp
 from peer.problems import Problem
-from peer.record import Budget, Prepared, Snapshot, factor
+from peer.record import Budget, Prepared, Snapshot, clock, factor
 
 
 def values(problem: Problem) -> Prepared:
@@ -34,15 +33,15 @@ def prepared(problem: Problem, function: Any, gradient: bool) -> Prepared:
 def fit(problem: Problem, function: Any, gradient: bool, seed: int, budget: Budget) -> list[Snapshot]:
     """It stops by itself, whatever the budget; a snapshot is the Gaussian that an iteration drew from."""
     seen: list[tuple[int, float, mgvbp.Gaussian]] = []
-    start = time.perf_counter()
+    start = clock()
 
     def look(iteration: Any) -> None:
-        seen.append((iteration.n_evaluations, time.perf_counter() - start, iteration.gaussian))
+        seen.append((iteration.n_evaluations, clock() - start, iteration.gaussian))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mgvbp.MgvbpWarning)
         posterior = mgvbp.fit(function, dim=problem.dim, rng=seed, callback=look)
-    seen.append((posterior.n_evaluations, time.perf_counter() - start, posterior))
+    seen.append((posterior.n_evaluations, clock() - start, posterior))
     return [
         Snapshot(
             0 if gradient else n, n if gradient else 0, seconds, np.asarray(q.mean), factor(q.covariance)

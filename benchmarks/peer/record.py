@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,8 +17,8 @@ class Snapshot(NamedTuple):
     """A Gaussian and its price.
 
     ``scale`` is any factor (d, d) with ``scale @ scale.T`` the covariance; ``gradients`` counts evaluations of the
-    gradient, each of which gives the value too, ``values`` those of the value alone; ``seconds`` are without
-    compilation.
+    gradient, each of which gives the value too, ``values`` those of the value alone; ``seconds`` are the processor's,
+    without compilation.
     """
 
     values: int
@@ -42,6 +44,12 @@ class Prepared(NamedTuple):
 
     compile_seconds: float
     run: Run
+
+
+def clock() -> float:
+    """Seconds that the processor has spent on this process and on those it started (PyTensor's compiler)."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
 
 
 def marks(steps: int, number: int = 24) -> set[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from scipy.stats import qmc
 
 from mgvbp import from_jax
 from peer.problems import Problem
-from peer.record import Array, Budget, Prepared, Snapshot
+from peer.record import Array, Budget, Prepared, Snapshot, clock
 
 STARTS, POINTS, STEP = 4, 128, 1e-4
 """Starts of L-BFGS, fewest fixed points (a power of two), and the step of differences for the Hessian."""
@@ -80,9 +79,9 @@ def run_saa(problem: Problem) -> Prepared:
     function = from_jax(problem.traced).value_and_grad
 
     def run(seed: int, budget: Budget) -> list[Snapshot]:
-        start = time.perf_counter()
+        start = clock()
         found = fit(function, problem.dim, seed)
-        return [Snapshot(0, found.gradients, time.perf_counter() - start, found.mean, found.scale)]
+        return [Snapshot(0, found.gradients, clock() - start, found.mean, found.scale)]
 
     first, second = run(0, Budget())[-1].seconds, run(0, Budget())[-1].seconds
     return Prepared(max(0.0, first - second), run)

@@ -5,7 +5,6 @@ Both begin where L-BFGS from 0 ends, with its own estimate of the covariance the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy.optimize import minimize
 from mgvbp import from_jax
 from mgvbp.core.optional import require
 from peer.problems import Problem
-from peer.record import Array, Budget, Prepared, Snapshot, factor, marks
+from peer.record import Array, Budget, Prepared, Snapshot, clock, factor, marks
 
 GSM_BATCH, GSM_STEPS = 2, 5000
 """The defaults of gsmvi."""
@@ -61,7 +60,7 @@ def prepared(problem: Problem, update: Update, batch: int, steps: int) -> Prepar
     function = from_jax(problem.traced).value_and_grad
 
     def run(seed: int, budget: Budget) -> list[Snapshot]:
-        start, number = time.perf_counter(), max(1, int(budget.share * steps))
+        start, number = clock(), max(1, int(budget.share * steps))
         mean, covariance, gradients = started(function, problem.dim)
         rng, looks, path = np.random.default_rng(seed), marks(number), list[Snapshot]()
         for t in range(1, number + 1):
@@ -75,7 +74,7 @@ def prepared(problem: Problem, update: Update, batch: int, steps: int) -> Prepar
                 np.isfinite(factor(moved[1])).all() and np.isfinite(moved[0]).all()
             ):  # else the step is left out
                 mean, covariance = moved
-            seconds = time.perf_counter() - start
+            seconds = clock() - start
             over = seconds > budget.seconds
             if t in looks or over:
                 path.append(Snapshot(0, gradients, seconds, mean, factor(covariance)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mgvbp.core.optional import require
-from peer.record import Array, Budget, Prepared, Snapshot, marks
+from peer.record import Array, Budget, Prepared, Snapshot, clock, marks
 
 
 def stepped(
@@ -34,7 +33,7 @@ def stepped(
         Steps between two looks at the clock.
     """
     jax = require("jax", "peers")
-    start = time.perf_counter()
+    start = clock()
     first = jax.jit(init).lower(jax.random.key(0)).compile()
     state = first(jax.random.key(0))
 
@@ -42,16 +41,16 @@ def stepped(
         return jax.lax.scan(lambda s, _: (update(s), None), state, None, length=chunk)[0]
 
     onward = jax.jit(several).lower(state).compile()
-    compile_seconds = time.perf_counter() - start
+    compile_seconds = clock() - start
 
     def run(seed: int, budget: Budget) -> list[Snapshot]:
         state, seconds, path = first(jax.random.key(seed)), 0.0, []
         chunks = max(1, int(budget.share * steps) // chunk)
         looks = marks(chunks)
         for i in range(1, chunks + 1):
-            start = time.perf_counter()
+            start = clock()
             state = jax.block_until_ready(onward(state))
-            seconds += time.perf_counter() - start
+            seconds += clock() - start
             late = seconds > budget.seconds
             if i in looks or late:
                 mean, scale = (np.asarray(array, dtype=np.float64) for array in gaussian(state))

@@ -13,6 +13,7 @@ NEAR, BETTER, TIMES, SMALL = 0.05, 0.02, 20.0, 10
 """The gap to reach; an advantage in the bound that counts; the lead in queries that we want up to this d."""
 OURS = ("mgvbp auto", "mgvbp auto, gradients")
 TRUTH = "NUTS"
+CHAINS = (TRUTH, "nutpie")
 
 
 class Row(NamedTuple):
@@ -104,7 +105,7 @@ def row(record: Record, optimum: float, truth: Record | None) -> Row:
         record["memory"],
         median(lambda run: run["khat"]),
         median(shift),
-        record["peer"] not in (*OURS, TRUTH)
+        record["peer"] not in (*OURS, *CHAINS)
         and any(run["path"][-1]["seconds"] > record["budget"]["seconds"] for run in runs),
     )
 
@@ -123,9 +124,13 @@ def results(rows: Iterable[Row], records: Iterable[Record]) -> str:
             "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
         ]
         for r in table:
-            mcmc = r.peer == TRUTH
+            mcmc = r.peer in CHAINS
             near = ("", "") if mcmc else (count(r.near_queries), number(r.near_seconds, 3))
-            ends = ("", "", "") if mcmc else (number(r.gap, 4), number(r.khat, 2), number(r.shift, 2))
+            ends = (
+                ("", "", number(r.shift, 2))
+                if mcmc
+                else (number(r.gap, 4), number(r.khat, 2), number(r.shift, 2))
+            )
             costs = (number(r.compile_seconds, 2), number(r.seconds, 3) + ", cut" * r.cut, count(r.memory))
             lines.append(
                 "| " + " | ".join((r.peer, count(r.values), count(r.gradients), *near, *costs, *ends)) + " |"
@@ -164,7 +169,7 @@ def compared(rows: list[Row]) -> list[Standing]:
     """For every problem on which there are both."""
     found = []
     for target in dict.fromkeys(r.target for r in rows):
-        here = [r for r in rows if r.target == target and r.peer != TRUTH]
+        here = [r for r in rows if r.target == target and r.peer not in CHAINS]
         groups = [[r for r in here if (r.peer in OURS) is mine] for mine in (True, False)]
         if all(groups):
             ours, peers = groups
@@ -225,4 +230,4 @@ def number(x: float, digits: int) -> str:
         return "–"
     if np.isinf(x):
         return "never" if x > 0 else "−∞"
-    return f"{x:,.{digits if abs(x) < 1000 else 0}f}" if abs(x) < 1e9 else f"{x:.1e}"
+    return f"{x:z,.{digits if abs(x) < 1000 else 0}f}" if abs(x) < 1e9 else f"{x:.1e}"

@@ -21,6 +21,7 @@ from mgvbp.transforms import (
     CorrelationCholesky,
     FigarchRegion,
     GarchRegion,
+    GarchSumRegion,
     Interval,
     LowerBound,
     Ordered,
@@ -77,6 +78,15 @@ def garch(x, p, o, q):
     return out
 
 
+def garch_by_sum(x, p, o, q):
+    """The sum of the β in the place of a single one; each β but the last takes its share of what is left of it."""
+    *first, left = garch(x[: p + o + 1], p, o, 1)
+    for c in x[p + o + 1 :]:
+        first.append(sigmoid(c) * left)
+        left -= first[-1]
+    return [*first, left]
+
+
 def figarch(x, p, q):
     """The authors' parametrisation."""
     d = sigmoid(x[p])
@@ -100,13 +110,16 @@ CASES = {
     GarchRegion(1, 0, 1): lambda x: garch(x, 1, 0, 1),
     GarchRegion(1, 1, 1): lambda x: garch(x, 1, 1, 1),
     GarchRegion(0, 1, 1): lambda x: garch(x, 0, 1, 1),
+    GarchSumRegion(1, 0, 2): lambda x: garch_by_sum(x, 1, 0, 2),
+    GarchSumRegion(0, 1, 2): lambda x: garch_by_sum(x, 0, 1, 2),
+    GarchSumRegion(0, 0, 3): lambda x: garch_by_sum(x, 0, 0, 3),
     FigarchRegion(0, 0): lambda x: figarch(x, 0, 0),
     FigarchRegion(0, 1): lambda x: figarch(x, 0, 1),
     FigarchRegion(1, 0): lambda x: figarch(x, 1, 0),
     FigarchRegion(1, 1): lambda x: figarch(x, 1, 1),
 }
 LARGER = [Real(2, 2), Interval(0.0, 1.0, 2, 3), Ordered(5), Simplex(6), CorrelationCholesky(4)]
-LARGER += [GarchRegion(2, 2, 2), GarchRegion(1, 2, 0), GarchRegion(0, 0, 3)]
+LARGER += [GarchRegion(2, 2, 2), GarchRegion(1, 2, 0), GarchRegion(0, 0, 3), GarchSumRegion(2, 2, 2)]
 EVERY = [*CASES, *LARGER]
 
 
@@ -172,7 +185,7 @@ def inside(transform, value):
         unit = np.isclose(np.diagonal(R, axis1=1, axis2=2), 1.0, rtol=0, atol=1e-14).all(axis=1)
         triangular = (np.triu(value, 1) == 0).all(axis=(1, 2))
         return unit & triangular & (np.diagonal(value, axis1=1, axis2=2) > 0).all(axis=1)
-    if isinstance(transform, GarchRegion):
+    if isinstance(transform, GarchRegion | GarchSumRegion):
         p, o, _ = transform.arguments
         a, g, b = np.split(rows, [p, p + o], axis=1)
         padded = np.pad(a, ((0, 0), (0, max(o - p, 0))))
@@ -220,6 +233,7 @@ SAMPLERS = [
     (Simplex(4), lambda rng: rng.dirichlet(np.full(4, 0.5))),
     (CorrelationCholesky(4), wishart_factor),
     (GarchRegion(2, 2, 2), stationary),
+    (GarchSumRegion(2, 2, 2), stationary),
 ]
 
 
@@ -311,6 +325,8 @@ OUTSIDE = [
     (GarchRegion(1, 1, 0), [[0.1, -0.2]], "γ_i > −α_i"),
     (GarchRegion(1, 1, 0), [[0.1, 1.9]], "below 0.9998"),
     (GarchRegion(1, 2, 0), [[0.1, 0.1, -0.05]], "γ_i > −α_i"),
+    (GarchSumRegion(0, 0, 2), [[0.5, 0.5]], "below 0.9998"),
+    (GarchSumRegion(0, 0, 2), [[0.5, 0.0]], "β > 0"),
     (FigarchRegion(1, 1), [[0.3, 0.5, 0.2]], r"φ < \(1 − d\)/2"),
     (FigarchRegion(1, 1), [[0.1, 0.5, 0.7]], "β < φ \\+ d"),
     (FigarchRegion(0, 0), [[1.0]], "d < 1"),
@@ -338,6 +354,7 @@ BAD = [
     (lambda: CorrelationCholesky(1), InvalidInputError, "n must be at least 2"),
     (lambda: GarchRegion(0, 0, 0), InvalidInputError, "at least one coefficient"),
     (lambda: GarchRegion(1, -1, 1), InvalidInputError, "o must be at least 0"),
+    (lambda: GarchSumRegion(1, 0, 0), InvalidInputError, "q must be at least 1"),
     (lambda: FigarchRegion(2, 1), InvalidInputError, "0 or 1"),
     (lambda: Positive(2).constrain([0.0, 0.0]), InvalidInputError, r"\(2,\); Positive\(2\) expects \(S, 2\)"),
     (lambda: Positive(2).log_jacobian([[0.0]]), InvalidInputError, r"expects \(S, 2\)"),
@@ -408,6 +425,7 @@ def test_no_formula_no_moments():
         Simplex(2),
         CorrelationCholesky(2),
         GarchRegion(1, 0, 1),
+        GarchSumRegion(1, 0, 2),
     ):
         assert transform.mean(0.0, 1.0) is None
         assert transform.std(0.0, 1.0) is None
@@ -491,13 +509,15 @@ def test_uniform_ordered_pairs():
     )  # the lower end of log(v_1 − v_0) is cut
 
 
-@pytest.mark.parametrize("orders", [(2, 0, 1), (1, 1, 1)], ids=str)
-def test_the_volume_of_the_stationarity_region(orders):
+@pytest.mark.parametrize(
+    "region", [GarchRegion(2, 0, 1), GarchRegion(1, 1, 1), GarchSumRegion(1, 0, 2)], ids=repr
+)
+def test_the_volume_of_the_stationarity_region(region):
     """0.9998³/3! for a simplex; with γ, ∫ dα ½ (0.9998 − α/2)² 2 over α < 0.9998."""
     x, weight = grid(3, 30.0, 0.6)
-    volume = weight * np.exp(GarchRegion(*orders).log_jacobian(x)).sum()
+    volume = weight * np.exp(region.log_jacobian(x)).sum()
     u = 0.9998
-    exact_volume = u**3 / 6 if orders[1] == 0 else (u**3 - (u / 2) ** 3) * 2 / 3
+    exact_volume = u**3 / 6 if region.arguments[1] == 0 else (u**3 - (u / 2) ** 3) * 2 / 3
     assert volume == pytest.approx(exact_volume, rel=1e-6)
 
 

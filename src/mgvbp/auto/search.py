@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.core.threads import one_thread
 from mgvbp.errors import DivergenceError
 from mgvbp.families.gaussian import Gaussian

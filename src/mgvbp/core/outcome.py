@@ -48,7 +48,8 @@ class Outcome(Enum):
     )
     OUTSIDE = (
         "{share} of the Gaussian's mass lies where the log density is not finite{where}: no Gaussian has a bound",
-        "constrain the parameter (Parameters with Positive(), Interval() or another transform)",
+        "constrain the parameter (Positive(), Interval() or another transform in Parameters); a boundary that "
+        "depends on several parameters, or on the data, is for posterior.mcmc(), which stays inside",
     )
     INCONSISTENT = (
         "the same draw had another value, {nats:.2g} nats away, in the company of other draws",

@@ -70,7 +70,7 @@ class Examined(Approximation):
             if self._target is None:
                 raise InvalidInputError(
                     "a loaded posterior does not know its model, and its file not its distance: "
-                    "posterior.diagnose(log_density=...) has elbo and log_evidence"
+                    "mgvbp.load(path, log_likelihood, prior)"
                 )
             if self._improper:
                 why = f"{self._improper}: there may be no posterior to measure the distance to"
@@ -115,7 +115,7 @@ class Examined(Approximation):
             further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
@@ -199,7 +199,7 @@ class Examined(Approximation):
         progress : bool
             Show a bar.
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
             It is evaluated in this process. It must give the same value again; a noisy one (``fit(noise=)``) is an
             error.
         grad : callable, optional
@@ -253,6 +253,7 @@ class Examined(Approximation):
         density = self._target if given is None else given
         if density is None:
             raise InvalidInputError(
-                "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
+                "a loaded posterior does not know its model: mgvbp.load(path, log_likelihood, prior), or give "
+                "log_density=, log prior + log-likelihood"
             )
         return density

@@ -49,8 +49,8 @@ ADAPT_REST = 0.3
 that is not worth the time."""
 ASKED_AGAIN = 1.5
 """Where polynomials did better than kriging, it is tried again with so many times the draws. So is the search for
-directions that bend, where it found none. If both are tried every time, a search of a hidden Markov model with twelve
-parameters takes half as long again."""
+directions that bend, where it found none, and a degree of polynomials that was of no use. If both are tried every time,
+a search of a hidden Markov model with twelve parameters takes half as long again."""
 ADAPTATIONS = 2
 """How many times the metric is adapted, each time to the fit with the metric before."""
 RHO = 0.1

@@ -23,8 +23,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dsymm, dsymv, dtrsm
-from scipy.linalg.lapack import dposv, dpotrf, dpotri
+from scipy.linalg.blas import dtrmm, dtrsm
+from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
 from mgvbp.core.linalg import Array, collinear
 from mgvbp.surfaces import constants
@@ -109,19 +109,21 @@ class Dense(NamedTuple):
         if root is None:
             return None
         half_log_det = np.log(root.diagonal()).sum()
-        inverse, _ = dpotri(root, lower=1, overwrite_c=1)  # the lower triangle of V⁻¹
-        solved = dsymm(1.0, inverse, Z, lower=1)
-        normal = Z.T @ solved
+        inverse, _ = dtrtri(root, lower=1, overwrite_c=1)  # V⁻¹ is inverseᵀ inverse
+        half = dtrmm(1.0, inverse, np.column_stack([Z, h]), lower=1)
+        normal = half[:, :-1].T @ half[:, :-1]
+        whole = dtrmm(1.0, inverse, half, lower=1, trans_a=1, overwrite_b=1)
+        solved, h_solved = whole[:, :-1], whole[:, -1]
         normal_root, influence, failed = dposv(normal, solved.T, lower=1)  # (ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
         if failed or collinear(normal_root, normal.diagonal()):
             return None
         coefficients = influence @ h
-        diagonal = inverse.diagonal()
+        diagonal = np.einsum("mn,mn->n", inverse, inverse)
         return Solved(
             coefficients,
             influence,
             # P = V⁻¹ − V⁻¹Z(ZᵀV⁻¹Z)⁻¹ZᵀV⁻¹
-            Ph=dsymv(1.0, inverse, h, lower=1) - solved @ coefficients,
+            Ph=h_solved - solved @ coefficients,
             diagonal_P=diagonal - np.einsum("np,pn->n", solved, influence),
             diagonal_V=diagonal,
             half_log_det=float(half_log_det + np.log(normal_root.diagonal()).sum()),

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dgemm, dsyrk, dtrsm
 from scipy.linalg.lapack import dgeqrf, dposv, dpotrf
 
 from mgvbp.core.linalg import SINGULAR, Array, symmetric_part
+from mgvbp.core.records import replace
 from mgvbp.estimators.regression import monomials
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
@@ -45,6 +46,8 @@ class Model(NamedTuple):
     """What kriging has learnt of the directions that bend, (d, d), in units of the parameters; None if nothing."""
     asked: int = 0
     """Draws with which kriging was last tried as if nothing were known of it."""
+    refused: tuple[int, float] = (0, 0.0)
+    """How many of the degrees were of use when one more was not, and the effective draws then."""
 
 
 QUADRATIC = Model()
@@ -94,6 +97,8 @@ class Surface:
     @property
     def cautious(self) -> Surface:
         """The surface with the noise that a certificate states: ``noise`` times ``caution``."""
+        if self.caution == 1.0:
+            return self
         return replace(
             self,
             lower_bound_se=math.sqrt(self.caution) * self.lower_bound_se,
@@ -154,9 +159,11 @@ def fit_surface(
         return None
     known = QUADRATIC if near is None else near.model
     quadratic = fit = fitted.fit(q, basis)
-    model, terms, asked = QUADRATIC, QUADRATIC.polynomials, known.asked
+    model, terms, asked, refused = QUADRATIC, QUADRATIC.polynomials, known.asked, known.refused
     for term in higher_degrees(basis, constants.ROOM * effective) if polynomials else ():
         if math.isfinite(tol) and fit.noise <= _enough(fit, constants.PRECISE * tol):
+            break
+        if len(terms) >= refused[0] and effective < constants.ASKED_AGAIN * refused[1]:
             break
         fitted = fitted.extended(root[:, None] * hermite_polynomials(eps, *term))
         if fitted is None:
@@ -164,6 +171,8 @@ def fit_surface(
         further, terms = fitted.fit(q, basis), (*terms, term)
         if further.noise < fit.noise:
             fit, model = further, Model(terms)
+    if len(terms) > len(model.polynomials):
+        refused = len(model.polynomials), effective
     caution = 1.0
     worthwhile = _enough(fit, tol) < fit.noise < constants.KRIGE_NOISE
     most = min(
@@ -203,7 +212,7 @@ def fit_surface(
         caution=caution,
         jitter=jitter,
         ridge=not q.family.mask.all() and on_a_ridge(fit.G, fit.variance, fit.noise),
-        model=model._replace(asked=asked),
+        model=model._replace(asked=asked, refused=refused),
     )
 
 
@@ -267,11 +276,18 @@ def _enough(fit: _Fit, tol: float) -> float:
 class Regression(NamedTuple):
     """Weighted least squares, to which further columns can be added; X = QR are all columns so far."""
 
-    response: Array
     Q: Array
     """(N, columns)."""
     rows: Array
     """The first p rows of R⁻¹, those of the coefficients of the basis."""
+    coefficients: Array
+    """Of the basis, (p,)."""
+    influence: Array
+    """Of each response on each of them, (N, p)."""
+    left: Array
+    """What the columns leave of the response, (N,)."""
+    leverage: Array
+    """(N,)."""
 
     @classmethod
     def of(cls, X: Array, response: Array) -> Regression | None:
@@ -280,30 +296,42 @@ class Regression(NamedTuple):
         pivots = np.abs(R.diagonal())
         if not pivots.min() > SINGULAR * pivots.max():
             return None
-        return cls(response, Q, dtrsm(1.0, R, np.eye(len(R), order="F"), overwrite_b=1))
+        rows = dtrsm(1.0, R, np.eye(len(R), order="F"), overwrite_b=1)
+        return cls._added(Q, rows, response)
 
     def extended(self, columns: Array) -> Regression | None:
         """With further columns (N, m); None if they are nearly dependent on each other or on those before."""
         shares = self.Q.T @ columns
-        rest = columns - self.Q @ shares
-        R, failed = dpotrf(rest.T @ rest, lower=0)
-        longest = math.sqrt(np.einsum("np,np->p", columns, columns).max())
+        rest = dgemm(-1.0, self.Q, shares, beta=1.0, c=columns)
+        gram = dsyrk(1.0, rest, trans=1)
+        longest = math.sqrt((np.einsum("pm,pm->m", shares, shares) + gram.diagonal()).max())
+        R, failed = dpotrf(gram, lower=0)
         if failed or not R.diagonal().min() > NEARLY_SINGULAR * longest:
             return None
-        Q = dtrsm(1.0, R, rest, side=1)
         rows = -dtrsm(1.0, R, self.rows @ shares, side=1)  # [R₁ S; 0 R₂]⁻¹ has −R₁⁻¹ S R₂⁻¹ above R₂⁻¹
+        new = self._added(dtrsm(1.0, R, rest, side=1, overwrite_b=1), rows, self.left)
         return Regression(
-            self.response, np.concatenate([self.Q, Q], axis=1), np.concatenate([self.rows, rows], axis=1)
+            np.concatenate([self.Q, new.Q], axis=1),
+            np.concatenate([self.rows, rows], axis=1),
+            self.coefficients + new.coefficients,
+            self.influence + new.influence,
+            new.left,
+            self.leverage + new.leverage,
         )
+
+    @classmethod
+    def _added(cls, Q: Array, rows: Array, left: Array) -> Regression:
+        """What orthogonal columns Q add, to which ``left`` of the response is left."""
+        rotated = left @ Q
+        leverage = np.einsum("np,np->n", Q, Q)
+        return cls(Q, rows, rows @ rotated, Q @ rows.T, left - Q @ rotated, leverage)
 
     def fit(self, q: Gaussian, basis: Family) -> _Fit:
         """The coefficients of the basis."""
-        rotated = self.response @ self.Q
-        leverage = np.einsum("np,np->n", self.Q, self.Q)
         # leave-one-out residuals, times √w
-        residuals = (self.response - self.Q @ rotated) / np.maximum(1.0 - leverage, constants.EVEN_LEVERAGE)
-        errors = (self.Q @ self.rows.T) * residuals[:, None]  # what each draw adds to the coefficients
-        return _Fit(q, basis, self.rows @ rotated, errors.T @ errors, float(residuals @ residuals))
+        residuals = self.left / np.maximum(1.0 - self.leverage, constants.EVEN_LEVERAGE)
+        errors = self.influence * residuals[:, None]  # what each draw adds to the coefficients
+        return _Fit(q, basis, self.coefficients, errors.T @ errors, float(residuals @ residuals))
 
 
 def _kriging(

@@ -6,7 +6,7 @@ most of them.
 
 from mgvbp.transforms.base import Transform
 from mgvbp.transforms.elementwise import Elementwise, Interval, LowerBound, Positive, Real, UpperBound
-from mgvbp.transforms.regions import FigarchRegion, GarchRegion
+from mgvbp.transforms.regions import FigarchRegion, GarchRegion, GarchSumRegion
 from mgvbp.transforms.vectors import CorrelationCholesky, Ordered, Simplex
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Elementwise",
     "FigarchRegion",
     "GarchRegion",
+    "GarchSumRegion",
     "Interval",
     "LowerBound",
     "Ordered",
@@ -26,6 +27,6 @@ __all__ = [
 ]
 
 SINGLE = (Real, Positive, LowerBound, UpperBound, Interval)
-VECTORS = (Ordered, Simplex, CorrelationCholesky, GarchRegion, FigarchRegion)
+VECTORS = (Ordered, Simplex, CorrelationCholesky, GarchRegion, GarchSumRegion, FigarchRegion)
 TRANSFORMS: dict[str, type[Transform]] = {kind.__name__: kind for kind in (*SINGLE, *VECTORS)}
 """The transforms by name, for reading files: those of single numbers, and those of vectors."""

@@ -14,7 +14,10 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.transforms.base import Transform, just_inside
 
 TINY = 1e-300
-"""The least d of a FIGARCH: at 5e-324 there would be no float for β between 0 and d."""
+"""The least d of a FIGARCH, and the least that is left for the last β: at 5e-324 there would be no float between it and
+0."""
+ROUNDING = 1e-15
+"""Share by which a sum of coefficients is less than what it may be, so that it stays below that when it is rounded."""
 TOTAL = 0.9998
 """The persistence Σα + Σγ/2 + Σβ stays below this."""
 SUPPORT = f"α > 0, γ_i > −α_i and β > 0 whose sum α + γ/2 + β stays below {TOTAL} after every term"
@@ -89,8 +92,11 @@ class GarchRegion(Transform):
         return x
 
     def _log_jacobian(self, x: Array) -> Array:
+        return self._logs(x)[1]
+
+    def _logs(self, x: Array) -> tuple[Array, Array]:
+        """The log of each coefficient's distance from its lower end, which is 0 but for a γ, and the log-Jacobian."""
         # The Jacobian is triangular. Logs are used since what is left may be far below the resolution of TOTAL.
-        # log_above is the log of a coefficient's distance from its lower end; for an α this end is 0.
         log_share, log_rest = log_expit(x), log_expit(-x)
         log_above = np.empty_like(x)
         log_left, total = np.full(len(x), math.log(TOTAL)), np.zeros(len(x))
@@ -101,6 +107,71 @@ class GarchRegion(Transform):
             log_above[:, k] = log_range + log_share[:, k]
             log_left = math.log(weight) + log_range + log_rest[:, k]
             total += log_range + log_share[:, k] + log_rest[:, k]
+        return log_above, total
+
+
+class GarchSumRegion(Transform):
+    """The region of `GarchRegion`, by the sum of the β and the shares of it that the β take.
+
+    The α, the γ and the sum b of the β take their shares of what is left as the coefficients of a
+    ``GarchRegion(p, o, 1)`` do. Then
+
+        ``β_i = s(x) b``,  then ``b ← b − β_i``,  but for the last β, which is what is left.
+
+    With two β the data know their sum well, and hardly how they divide it: here these are two coordinates, where those
+    of `GarchRegion` bend around each other. Under a Gaussian prior the persistence has the same distribution for any
+    number of β.
+
+    Parameters
+    ----------
+    p, o, q : int
+        How many α, γ and β there are; at least one β.
+
+    Examples
+    --------
+    >>> GarchSumRegion(1, 0, 2).constrain([[-1.2, 3.0, 0.0]]).round(4)
+    array([[0.2314, 0.366 , 0.366 ]])
+    """
+
+    def __init__(self, p: int, o: int, q: int) -> None:
+        first = GarchRegion(p, o, 1).size
+        size = first - 1 + positive_integer(q, "q")
+        super().__init__((p, o, q), (size,), size)
+
+    @property
+    def _parts(self) -> tuple[GarchRegion, int]:
+        """The region of the coefficients with the sum in place of the β, and how many there are."""
+        p, o, _ = (int(n) for n in self.arguments)
+        return GarchRegion(p, o, 1), p + o + 1
+
+    def _constrain(self, x: Array) -> Array:
+        region, n = self._parts
+        value = np.empty_like(x)
+        value[:, :n] = region._constrain(x[:, :n])
+        left = np.maximum((1.0 - ROUNDING) * value[:, n - 1], TINY)
+        for k in range(n, self.size):
+            value[:, k - 1] = share(x[:, k], left)
+            left = np.maximum(expit(-x[:, k]) * left, TINY)
+        value[:, -1] = left
+        return value
+
+    def _unconstrain(self, value: Array) -> Array:
+        region, n = self._parts
+        self._require(value[:, n - 1 :] > 0.0, value, SUPPORT)
+        left = np.cumsum(value[:, n - 1 :][:, ::-1], axis=1)[:, ::-1]  # each β with those after it
+        x = np.empty_like(value)
+        x[:, :n] = region._unconstrain(np.column_stack([value[:, : n - 1], left[:, :1]]))
+        x[:, n:] = np.log(value[:, n - 1 : -1]) - np.log(left[:, 1:])
+        return x
+
+    def _log_jacobian(self, x: Array) -> Array:
+        region, n = self._parts
+        log_above, total = region._logs(x[:, :n])
+        log_left = log_above[:, -1]
+        for k in range(n, self.size):
+            log_rest = log_expit(-x[:, k])
+            total += log_left + log_expit(x[:, k]) + log_rest
+            log_left = log_left + log_rest
         return total
 
 

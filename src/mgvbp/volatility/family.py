@@ -9,7 +9,7 @@ from typing import Any
 
 from mgvbp.core import Array
 from mgvbp.problem import Key
-from mgvbp.transforms import FigarchRegion, GarchRegion, Positive, Real, Transform
+from mgvbp.transforms import FigarchRegion, GarchRegion, GarchSumRegion, Positive, Real, Transform
 from mgvbp.volatility.filters import MOST_LAGS, EgarchFilter, FigarchFilter, GarchFilter
 from mgvbp.volatility.likelihood import Likelihood, Paths
 from mgvbp.volatility.model import VolatilityModel
@@ -44,6 +44,10 @@ class LaggedModel(VolatilityModel):
         self.names = ("omega", *(f"{name}[{i}]" for name, order in kinds for i in range(1, order + 1)))
         super().__init__(**options)
 
+    def _region(self, p: int, o: int, q: int) -> Transform:
+        """The region of stationary coefficients; in the paper's convention in the authors' coordinates."""
+        return (GarchSumRegion if q > 1 and self.convention == "arch" else GarchRegion)(p, o, q)
+
     def _guess(self, omega: float, *totals: float) -> dict[str, float]:
         """ω, and the sums of the α, γ and β, each of which is divided equally among the lags."""
         sizes = [[total / max(n, 1)] * n for total, n in zip(totals, self.filter.orders, strict=True)]
@@ -66,7 +70,8 @@ class GJR(LaggedModel):
                     + \sum_{i=1}^o \gamma_i e_{t-i}^2 1[e_{t-i} < 0] + \sum_{i=1}^q \beta_i h_{t-i}
 
     ω is positive and the others lie in `mgvbp.transforms.GarchRegion`: the variance is positive and stationary, with
-    a persistence Σα + Σγ/2 + Σβ below 0.9998.
+    a persistence Σα + Σγ/2 + Σβ below 0.9998. Two β are known by their sum and the share of it that the first takes
+    (`mgvbp.transforms.GarchSumRegion`), but in the paper's convention.
 
     Parameters
     ----------
@@ -84,7 +89,7 @@ class GJR(LaggedModel):
     _filter, _simulate, _series = GarchFilter, simulate_garch, garch_series
 
     def _dynamics(self) -> dict[Key, Transform]:
-        return {"omega": Positive(), self.names[1:]: GarchRegion(*self.filter.orders)}
+        return {"omega": Positive(), self.names[1:]: self._region(*self.filter.orders)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
         p, o, q = self.filter.orders
@@ -168,7 +173,7 @@ class EGARCH(LaggedModel):
         q = self.filter.orders[2]
         if self.convention == "paper" or q == 0:
             return dict.fromkeys(self.names, Real())
-        return {**dict.fromkeys(self.names[:-q], Real()), self.names[-q:]: GarchRegion(0, 0, q)}
+        return {**dict.fromkeys(self.names[:-q], Real()), self.names[-q:]: self._region(0, 0, q)}
 
     def _guesses(self, variance: float) -> list[dict[str, float]]:
         betas = (0.9, 0.95, 0.98) if self.filter.orders[2] else (0.0,)

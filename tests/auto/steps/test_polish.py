@@ -8,6 +8,7 @@ import pytest
 from common import random_spd
 from mgvbp import Gaussian
 from mgvbp.auto import constants
+from mgvbp.auto.steps import polish
 from mgvbp.auto.steps.polish import higher
 
 D = 3
@@ -72,7 +73,7 @@ def test_what_seems_higher_must_be_higher_by_a_second_look():
 
     def seen(bound):
         return lambda q: SimpleNamespace(
-            q=q, lower_bound=0.0 if q is Q else bound, lower_bound_se=0.1, size=100.0, clipped=False
+            q=q, lower_bound=0.0 if q is Q else bound, lower_bound_se=0.1, size=100.0, clipped=False, gap=1.0
         )
 
     rng = np.random.default_rng
@@ -83,3 +84,26 @@ def test_what_seems_higher_must_be_higher_by_a_second_look():
         AttributeError
     ):  # refuted by the second look, it goes on with the glance, which is a stub
         higher(surface, seen(0.05), seen(0.4), 0.01, rng(1), BEST, AXES)
+
+
+@pytest.mark.parametrize(
+    ("promises", "looks"), [((0.5, 0.25, 0.1, 0.05, 0.02), 4), ((0.01, 0.02, 0.03, 0.04, 0.05), 7)]
+)
+def test_leaps_that_promise_less_and_less_end_early(monkeypatch, promises, looks):
+    """They lead back to a maximum; those that leave a saddle promise more and more."""
+    calls = []
+
+    def glance(q):
+        if q is Q:
+            return SimpleNamespace(lower_bound=0.0)
+        calls.append(q)
+        gap = promises[min(q, len(promises) - 1)]
+        return SimpleNamespace(
+            q=q, lower_bound=-0.2 + 0.01 * q, lower_bound_se=0.0, size=100.0, clipped=False, gap=gap
+        )
+
+    monkeypatch.setattr(polish, "_moved", lambda *moved: [0])
+    monkeypatch.setattr(polish, "propose", lambda current, *radius, **how: SimpleNamespace(q=current.q + 1))
+    surface = SimpleNamespace(q=Q, num_draws=100, lower_bound=0.0, size=100.0)
+    assert higher(surface, None, glance, 0.01, np.random.default_rng(1), BEST, AXES) is None
+    assert calls == list(range(looks))

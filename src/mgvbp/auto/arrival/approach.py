@@ -18,12 +18,13 @@ deviations of the model's curvature if that is less. So scales may differ by ord
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 
@@ -44,8 +45,8 @@ WIDE = 3.0
 """Standard deviations that the region must reach for its promises to say that there is nothing more to gain."""
 LOPSIDED = 1e6
 """An axis along which the values bend by so many times the median is too narrow for an approach."""
-BISECTIONS = 60
-"""How often the multiplier of the step is bisected: to round-off."""
+NEWTON = 50
+"""Most of Newton's steps for the multiplier of the step: to round-off, which takes fewer than ten."""
 SMALLEST = 1e-8
 """Half-axis, in standard deviations of the initial Gaussian, below which the approach is given up."""
 BESIDE = 0.01
@@ -279,21 +280,20 @@ def highest(g: Array, H: Array) -> tuple[Array, float]:
     """The maximum of g·s + s·Hs/2 on the unit ball: the place s (d,), and the value."""
     eigenvalues, U = np.linalg.eigh(H)
     slopes = U.T @ g
-    top = max(float(eigenvalues[-1]), 0.0)
-    size = float(np.abs(eigenvalues).max(initial=0.0)) + float(np.linalg.norm(g)) + 1e-300
-
-    def excess(shift: float) -> float:
-        return float(np.linalg.norm(slopes / (shift - eigenvalues))) - 1.0
-
-    low, high = top + 1e-12 * size, top + 2.0 * size
     if eigenvalues[-1] < 0.0 and np.linalg.norm(slopes / eigenvalues) <= 1.0:
         s = -slopes / eigenvalues
-    elif excess(low) <= 0.0:  # the slope has no part along the top eigenvector
-        s = slopes / (low - eigenvalues)
-        s[-1] += math.sqrt(max(1.0 - float(s @ s), 0.0))
     else:
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
-        s = slopes / (high - eigenvalues)
+        size = float(np.abs(eigenvalues).max(initial=0.0)) + float(np.linalg.norm(g)) + 1e-300
+        shift = max(float(eigenvalues[-1]), 0.0) + 1e-12 * size
+        s = slopes / (shift - eigenvalues)
+        if (length := math.sqrt(float(s @ s))) <= 1.0:  # the slope has no part along the top eigenvector
+            s[-1] += math.sqrt(max(1.0 - length**2, 0.0))
+        for _ in range(
+            NEWTON
+        ):  # on 1/‖s‖, which is nearly linear in the shift, and concave: none goes too far
+            if length <= 1.0 + 1e-14:
+                break
+            shift += (length - 1.0) * length**2 / float(np.square(s) @ (1.0 / (shift - eigenvalues)))
+            s = slopes / (shift - eigenvalues)
+            length = math.sqrt(float(s @ s))
     return U @ s, float(slopes @ s + 0.5 * eigenvalues @ np.square(s))

@@ -9,12 +9,13 @@ bisects for the weak Wolfe conditions (Lewis and Overton 2013, Alg. 2.6); kinks,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 
 MEMORY = 12
 """How many of the last steps the curvature is read from."""

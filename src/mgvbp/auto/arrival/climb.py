@@ -15,13 +15,14 @@ of its steps takes K gradients. Few points make the bound somewhat too high, whi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mgvbp.auto import constants
 from mgvbp.auto.arrival.ascent import Ascent, Line, Point
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.estimators.draws import sobol
 from mgvbp.families.gaussian import Gaussian
 

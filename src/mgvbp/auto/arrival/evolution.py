@@ -7,7 +7,7 @@ runs until the values spread not much more than a Gaussian's would. Equation num
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from scipy.linalg import qr, solve_triangular
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian
 

@@ -130,7 +130,7 @@ def fitted(
     highest = float(values.max()) + 0.5 * mixture.dim  # so far below the mode are draws of a Gaussian
     if len(x) > MOST_POINTS:
         matter = np.flatnonzero(values > values.max() - reach(mixture.dim))
-        last = Process(x[:1], values[:1], np.ones(1), numbers, axes[0])
+        last = Process(x[:1], np.zeros(1), np.ones(1), numbers, axes[0])  # for its kernel
         spread = matter[_pivots(last, x[matter], SPREAD)]
         priority = np.max([mixture.log_density_at(x), *(a.log_density_at(x) - 1.0 for a in anchors)], axis=0)
         priority[spread] = np.inf

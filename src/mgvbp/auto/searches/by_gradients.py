@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +30,7 @@ from mgvbp.auto.steps.polish import Look, polish
 from mgvbp.auto.trial.chords import contradiction
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian

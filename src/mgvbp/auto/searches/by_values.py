@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +26,7 @@ from mgvbp.auto.steps.leap import Leap
 from mgvbp.auto.steps.polish import Look
 from mgvbp.auto.trial.company import Company
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian

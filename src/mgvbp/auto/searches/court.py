@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from mgvbp.auto.trial.trial import Trial, repetition, summoned
 from mgvbp.auto.trial.witnesses import widened, witnesses
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import PROPRIETY, Check, Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.surface import Surface

@@ -8,7 +8,6 @@ values.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from mgvbp.auto.steps.slow import hidden
 from mgvbp.auto.trial.chords import Chords, contradiction
 from mgvbp.auto.trial.trial import repetition
 from mgvbp.core.outcome import Check
+from mgvbp.core.records import replace
 from mgvbp.families import Diagonal, Family, Full
 from mgvbp.surfaces.gradient_regression import quadratic
 from mgvbp.surfaces.surface import Surface, fit_surface

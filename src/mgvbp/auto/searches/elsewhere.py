@@ -7,7 +7,6 @@ bound, also where the density has no useful mode. What may be better than the re
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.trial.rivals import inside, peak, top
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.surfaces.surface import Surface
 
 LATE = 2

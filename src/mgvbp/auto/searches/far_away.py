@@ -7,7 +7,6 @@ where an approach is lost, where a surface misleads, or to look at another mode.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from mgvbp.auto.steps.leap import Leap
 from mgvbp.auto.trial.rivals import inside, peak
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive, equal_view

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from mgvbp.auto.state import Phase
 from mgvbp.auto.steps.tangents import outside, solved, squared, symmetric, worth
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.families import Family, LowRank
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.low_rank import Parts

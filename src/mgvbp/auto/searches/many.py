@@ -18,7 +18,6 @@ which keeps its draws.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.steps.leap import propose
 from mgvbp.auto.trial.sentence import Verdict
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 from mgvbp.surfaces.moments import NOISE, Moments

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from mgvbp.auto.state import Phase
 from mgvbp.auto.trial.chords import Chords, contradiction
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError, InvalidInputError
 from mgvbp.families import Structured
 from mgvbp.families.gaussian import Gaussian

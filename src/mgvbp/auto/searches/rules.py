@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from mgvbp.auto.steps.polish import Look, polish
 from mgvbp.auto.trial.witnesses import stratified, widened
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.methods.optimizer import STREAM, Info

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from mgvbp.auto.searches.rules import refined
 from mgvbp.auto.searches.structured import ByStructure
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError
 from mgvbp.families import Family, Full, SparsePrecision
 from mgvbp.families.gaussian import Gaussian

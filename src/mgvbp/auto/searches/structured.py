@@ -21,7 +21,7 @@ For a fixed set of pairs ±ε the bound of a structured Gaussian is a determinis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from mgvbp.auto.state import Phase
 from mgvbp.auto.steps.secants import MOST_STRETCH, Ritz, Secant
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 from mgvbp.errors import NotPositiveDefiniteError
 from mgvbp.families import Family, SparsePrecision
 from mgvbp.families.gaussian import Gaussian

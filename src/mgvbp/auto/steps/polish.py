@@ -84,8 +84,8 @@ def higher(
     looks, here = constants.MOST_LOOKED // surface.num_draws, glance(surface.q)
     level = surface.lower_bound if here is None else here.lower_bound
     for moved in _moved(surface.q, rng, best, axes):
-        current = glance(moved)
-        for _ in range(constants.MOST_DEPARTURES):
+        current, promised = glance(moved), 0.0
+        for leaps in range(constants.MOST_DEPARTURES, 0, -1):
             looks -= 1
             if (
                 looks < 0
@@ -94,7 +94,11 @@ def higher(
                 or current.size < constants.DEPARTED_SHARE * surface.size
             ):
                 break
-            if current.lower_bound - current.lower_bound_se > level + tol:
+            short = level + tol - current.lower_bound + current.lower_bound_se
+            if leaps * current.gap < short and current.gap < promised:
+                break  # the leaps that are left would not get there, and lead back: away from a saddle they grow
+            promised = current.gap
+            if short < 0.0:
                 found = look(current.q)
                 if found and found.lower_bound - found.lower_bound_se > surface.lower_bound + tol:
                     return found

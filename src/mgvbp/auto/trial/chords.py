@@ -14,7 +14,7 @@ most J²/4 under any q, and the bound is off by at most half of that, so that sm
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
+from mgvbp.core.records import replace
 
 
 @dataclass(frozen=True, eq=False)

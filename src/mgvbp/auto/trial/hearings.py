@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from mgvbp.auto import constants
 from mgvbp.auto.trial.sentence import fall, predicted, too_flat
 from mgvbp.auto.trial.trial import FAR, FARTHER, NEAR, Trial
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.surfaces.surface import Surface
 
 

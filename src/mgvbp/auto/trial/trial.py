@@ -27,13 +27,14 @@ This file has what is asked at first; `hearings` has what is asked next, and `se
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mgvbp.auto import constants
 from mgvbp.core.linalg import Array
+from mgvbp.core.records import replace
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive
 
