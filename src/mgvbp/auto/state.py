@@ -87,6 +87,8 @@ class SearchState:
     n_evaluations: int = 0
     far: Evolution | Approach | Ascent | None = None
     """The evolution, approach or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
+    onward: int = 0
+    """How often an approach has gone on from a surface."""
     surface: Surface | None = None
     """The surface at q; None if none has been fitted."""
     leap: Leap | None = None

@@ -406,6 +406,7 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "climbs",
         "climbed",
         "strides",
+        "onward",
         "seen",
         "wide",
         "record",
