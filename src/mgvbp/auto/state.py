@@ -89,6 +89,8 @@ class SearchState:
     """The evolution, approach or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
     surface: Surface | None = None
     """The surface at q; None if none has been fitted."""
+    best: Surface | None = None
+    """The surface whose bound is surely the highest so far: where a search without a certificate ends."""
     leap: Leap | None = None
     """The leap that is being judged."""
     failures: int = 0
