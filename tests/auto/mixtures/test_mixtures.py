@@ -13,12 +13,12 @@ from mgvbp.auto import Aim, Auto, MixtureSearch
 from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import Expected, log_measuring, measured, measuring, weighed
 from mgvbp.auto.mixtures.rounds import drawn
-from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame, to_frame
-from mgvbp.auto.mixtures.surrogate import fitted
+from mgvbp.auto.mixtures.state import MixtureState, Place, Tried
 from mgvbp.core.distance import Distance
 from mgvbp.errors import ConvergenceWarning, InvalidInputError, NonFiniteWarning
-from mgvbp.families.mixture import GaussianMixture
+from mgvbp.families.mixture import GaussianMixture, from_frame, to_frame
 from mgvbp.surfaces.process import usual
+from mgvbp.surfaces.surrogate import fitted
 from mgvbp.transforms import Positive, Real
 from posteriors import TARGETS, references
 

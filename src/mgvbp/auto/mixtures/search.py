@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto.mixtures.climbing import Climbing
 from mgvbp.auto.mixtures.rounds import MOST_PARAMETERS, Aim, Rounds
 from mgvbp.auto.mixtures.scouts import Scouts
-from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame
+from mgvbp.auto.mixtures.state import MixtureState, Place, Tried
 from mgvbp.auto.search import Search
 from mgvbp.auto.searches.rules import Rules
 from mgvbp.auto.state import SearchState
@@ -22,7 +22,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.core.threads import one_thread
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.families.mixture import GaussianMixture
+from mgvbp.families.mixture import GaussianMixture, from_frame
 from mgvbp.methods.optimizer import STREAM, Info
 
 MOST_WITH_GRADIENTS = 100

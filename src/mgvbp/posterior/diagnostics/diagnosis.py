@@ -138,7 +138,7 @@ class Diagnosis:
         """The verdict on each entry of θ.
 
         It is ``"trust"`` if the mean is within 0.1 standard deviations of the posterior's and the standard deviation
-        within 10%, with a standard error to spare. If not, it is ``"correct"`` where weights can correct that.
+        within 10%, with two standard errors to spare. If not, it is ``"correct"`` where weights can correct that.
         """
         return self._judgement.verdicts or (self.verdict,) * len(self.labels)
 
