@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -321,6 +322,20 @@ def test_ask_and_tell_is_what_fit_does(fitted_banana):
     while not search.stop_reason:
         search.tell(banana(search.ask()))
     np.testing.assert_array_equal(search.best.q.means, fitted_banana.mixture.means)
+
+
+def test_a_gaussian_with_the_higher_bound_is_the_result_and_the_sentence_is_about_it():
+    search = MixtureSearch(Auto(0.2).start(2), Aim())
+    while not search.stop_reason:
+        search.tell(banana(search.ask()))
+    assert "confirm the mixture" in search.stop_reason
+    state, gaussian = search.state, search.state.starts.best
+    worse = state.tried[-1].distance._replace(lower_bound=gaussian.lower_bound - 0.01, lower_bound_se=0.1)
+    search.state = replace(state, tried=(*state.tried[:-1], state.tried[-1]._replace(distance=worse)))
+    assert search.best.q is gaussian.q
+    assert search.best.distance.kl == pytest.approx(worse.log_evidence - gaussian.lower_bound)
+    assert f"confirm the Gaussian, {search.best.distance.kl:.3f} nats" in search.stop_reason
+    assert "mixture" not in search.stop_reason
 
 
 # --- its parts ----------------------------------------------------------------------------------

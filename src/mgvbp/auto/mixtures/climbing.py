@@ -179,7 +179,7 @@ class Climbing(Rounds):
         near = not first and self._near(state)
         fixed = self.aim.components is not None
         ends = short or (not again and (full or ((near or self._stuck(state)) and not fixed)))
-        return self._judged(best.distance) if ends else None
+        return self.judged(best.distance) if ends else None
 
     def _verified(self, state: MixtureState) -> MixtureState:
         """Ask for draws of the best mixture, so many that its distance is sure."""

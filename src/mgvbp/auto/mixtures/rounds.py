@@ -161,7 +161,7 @@ class Rounds:
 
         The next surrogate goes through its draws, which have shown where the last one was wrong.
         """
-        judged = self._judged(state.tried[-1].distance)
+        judged = self.judged(state.tried[-1].distance)
         if judged.outcome is Outcome.CONFIRMED and not self._refuted(state):
             return replace(state, ending=judged)
         if state.most is not None:
@@ -181,11 +181,11 @@ class Rounds:
         error = math.hypot(before.kl_se, now.kl_se)
         return now.kl - error > max(self.aim.kl_tol, before.kl + error)
 
-    def _judged(self, distance: Distance) -> Ending:
+    def judged(self, distance: Distance, what: str = "mixture") -> Ending:
         """Whether the distance of the result is sure enough."""
         sure = math.isfinite(distance.kl) and distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * distance.kl)
         outcome = Outcome.CONFIRMED if sure else Outcome.UNCONFIRMED
-        return Ending.of(outcome, kl=distance.kl, se=distance.kl_se)
+        return Ending.of(outcome, what=what, kl=distance.kl, se=distance.kl_se)
 
     def _ended(self, state: MixtureState) -> Ending | None:
         tried, best = state.tried, state.best
@@ -209,10 +209,10 @@ class Rounds:
             and _gained(tried, 1) < least
         )
         if sure and (near or full or (stuck and _confirmed(best.distance))):
-            return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
+            return self.judged(best.distance)
         reserved = max(2 * LEAST, 2 * state.batch)
         if state.room < 2 * LEAST + reserved or len(tried) >= MOST_ROUNDS:
-            return self._judged(best.distance)
+            return self.judged(best.distance)
         return None
 
     @property

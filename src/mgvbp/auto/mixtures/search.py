@@ -139,13 +139,12 @@ class MixtureSearch:
         return Check("its own fresh draws", passed, nats), Check(looked, passed, f"{rounds} rounds")
 
     def _better(self, found: SearchState, tried: Tried) -> bool:
-        """Whether the Gaussian is the better result: it is near enough, or its bound is higher but for errors."""
+        """Whether the Gaussian is the better result: it is near enough, or its bound is higher."""
         if tried.distance.lower_bound == -math.inf or (
             tried.mixture.components == 1 and self._rounds.suffices(tried)
         ):
             return True
-        error = math.hypot(found.lower_bound_se, tried.distance.lower_bound_se)
-        return found.lower_bound - tried.distance.lower_bound > 2.0 * error
+        return found.lower_bound > tried.distance.lower_bound
 
     @property
     def n_evaluations(self) -> int:
@@ -161,7 +160,12 @@ class MixtureSearch:
     def ending(self) -> Ending | None:
         """Why the search ended; None while it goes on."""
         ending = self.state.ending
-        if ending is None or ending.outcome is not Outcome.CONFIRMED or self.state.starts.asked_for > 1:
+        if ending is None or ending.outcome not in (Outcome.CONFIRMED, Outcome.UNCONFIRMED):
+            return ending
+        best = self.best
+        if isinstance(best.q, Gaussian) and best.distance is not None:
+            ending = self._rounds.judged(best.distance, "Gaussian")
+        if ending.outcome is not Outcome.CONFIRMED or self.state.starts.asked_for > 1:
             return ending
         return replace(ending, sentence=ending.sentence + UNSEEN)
 
