@@ -629,6 +629,26 @@ def test_no_family_is_richer_than_what_holds_the_best_gaussian(family):
     assert ("a richer family" in advice) == (family == "diagonal")
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_cost_of_a_mixture_is_about_what_it_takes(gradients):
+    """Within a factor of two, by values and with gradients, which take some fifteen times as many."""
+
+    def banana(theta):
+        return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
+
+    def grad(theta):
+        off = theta[:, 1] - theta[:, 0] ** 2
+        return np.column_stack([-theta[:, 0] + 8.0 * theta[:, 0] * off, -4.0 * off])
+
+    given = {"grad": grad} if gradients else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gaussian = fit(banana, dim=2, **given)
+        taken = [fit(banana, dim=2, family="mixture", rng=s, **given).n_evaluations for s in range(3)]
+    said = gaussian.diagnose().cost
+    assert 0.5 < np.median(taken) / said < 2.0
+
+
 def test_an_unfinished_fit_is_told_to_go_on():
     q = posterior_of(Gaussian(MEAN + 0.5, precision=PRECISION), log_posterior)
     diagnosis = q.diagnose()

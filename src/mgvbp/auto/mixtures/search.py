@@ -139,12 +139,13 @@ class MixtureSearch:
         return Check("its own fresh draws", passed, nats), Check(looked, passed, f"{rounds} rounds")
 
     def _better(self, found: SearchState, tried: Tried) -> bool:
-        """Whether the Gaussian is the better result: it is near enough, or its bound is higher."""
+        """Whether the Gaussian is the better result: it is near enough, or its bound is higher but for errors."""
         if tried.distance.lower_bound == -math.inf or (
             tried.mixture.components == 1 and self._rounds.suffices(tried)
         ):
             return True
-        return found.lower_bound > tried.distance.lower_bound
+        error = math.hypot(found.lower_bound_se, tried.distance.lower_bound_se)
+        return found.lower_bound - tried.distance.lower_bound > 2.0 * error
 
     @property
     def n_evaluations(self) -> int:

@@ -64,7 +64,7 @@ class Diagnosis:
         lower (7 nats) that they have less than a thousandth of the mass. It is empty if all starts agreed, and None
         if there was one start.
     cost : int or None
-        About how many evaluations a fit of a mixture takes: twice as many as this fit. None if that is not known.
+        About how many evaluations a fit of a mixture takes. None if that is not known.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int

@@ -57,6 +57,12 @@ NEGLIGIBLE = 7.0
 MIXTURES = 20
 """Most parameters for which a mixture is advised: with more, its surrogate needs more draws than it can hold."""
 
+COST = (100, 60, 1000)
+"""A mixture by values takes the evaluations of its own Gaussian fit, at most the first number times d + 2, and the
+second times d + 2 besides; with gradients the third times d + 10. Of 69 fits by values four in five took between two
+thirds of that and half as much again, and of 62 with gradients seven in ten between half and twice as many
+(``benchmarks/mixtures.py``)."""
+
 MAYBE: dict[Verdict, str] = {
     "trust": "it may do as it is",
     "correct": "weights may correct it",
@@ -188,6 +194,13 @@ def _round_numbers(above: int) -> Iterator[int]:
     """1, 2 and 5 times powers of ten that are larger than ``above``, up to the most draws that are advised."""
     powers = (10**p for p in range(1, round(math.log10(MOST_DRAWS)) + 1))
     return (n for power in powers for n in (power, 2 * power, 5 * power) if above < n <= MOST_DRAWS)
+
+
+def cost_of_mixture(evaluations: int, dim: int, gradients: bool) -> int:
+    """About how many evaluations a mixture takes where a Gaussian took so many, to two digits."""
+    most, rounds, climbs = COST
+    total = climbs * (dim + 10) if gradients else min(evaluations, most * (dim + 2)) + rounds * (dim + 2)
+    return int(float(f"{total:.2g}"))
 
 
 def advise(
