@@ -143,7 +143,7 @@ def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], 
         except DAMAGE as error:
             raise FileFormatError(f"{path} is not a mgvbp file, or is damaged: {error}") from None
     if found != kind:
-        raise FileFormatError(f"{path} is not a {kind} but {READERS.get(found, 'something else')}")
+        raise FileFormatError(f"{path} is not a {kind} but {READERS.get(str(found), 'something else')}")
     if version != FORMAT_VERSION:
         raise FileFormatError(
             f"{path} has file format {version!r}; this version of mgvbp reads {FORMAT_VERSION}"
