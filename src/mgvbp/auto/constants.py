@@ -72,9 +72,11 @@ on a line so dense, out to four standard deviations, a narrow pit or trench is m
 PAIRS_ONLY_ABOVE, KEPT = 100, 20
 """Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
 many of them: their odd part has no noise of the third degree. An archive keeps about so many draws per parameter."""
-PAIRED_ABOVE = 16
+PAIRED_ABOVE = 13
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
-noise than pairs do."""
+noise than pairs do; above it they take too long."""
+BALANCED = 1.2
+"""Pairs per parameter that are balanced together, if there are so many."""
 
 # --- the end --------------------------------------------------------------------------------------------
 

@@ -91,6 +91,8 @@ class SearchState:
     """How often an approach has gone on from a surface."""
     surface: Surface | None = None
     """The surface at q; None if none has been fitted."""
+    best: Surface | None = None
+    """The surface whose bound is surely the highest so far: where a search without a certificate ends."""
     leap: Leap | None = None
     """The leap that is being judged."""
     failures: int = 0

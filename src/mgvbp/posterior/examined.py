@@ -12,7 +12,15 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import PROPRIETY, Check
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
+from mgvbp.posterior.diagnostics import (
+    Diagnosis,
+    LogDensity,
+    Target,
+    affordable,
+    cost_of_mixture,
+    diagnose,
+    resample,
+)
 from mgvbp.posterior.distance import Distance, from_weights, unknown
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
@@ -120,14 +128,16 @@ class Examined(Approximation):
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         known = None if self.mixture is None else self._distance
+        density = self._density(log_density)
+        climbs = isinstance(density, Target) and density.has_gradient
         return diagnose(
             self,
-            self._density(log_density),
+            density,
             affordable(self.n_evaluations, self.dim) if num_draws is None else num_draws,
             rng,
             self.labels,
             below,
-            2 * self.n_evaluations if self.mixture is None else None,
+            None if self.mixture is not None else cost_of_mixture(self.n_evaluations, self.dim, climbs),
             archive=self._archive if log_density is None else None,
             farthest=known and known.kl + known.kl_se,
             missed=bool(self._improper) and log_density is None,

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from mgvbp import Gaussian
+from mgvbp.auto.arrival import approach as approach_module
 from mgvbp.auto.arrival.approach import Approach, highest
 from mgvbp.families import Full
 
@@ -102,6 +103,28 @@ def test_its_gaussian_is_that_of_the_curvature():
     assert q.precision == pytest.approx(precision, rel=0.1)
     flat = Approach.start(2, 50).tell(np.array([0.0, -1e-9, -1e-9, -1e-9, -1e-9])).gaussian(first, Full(2))
     assert (flat.std <= first.std * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("scale", [1.0 - 1e-12, 1.0 + 1e-13])
+def test_round_off_does_not_decide_where_it_goes(monkeypatch, scale):
+    """A halved step is two half-axes long, and an unseen direction orthogonal to it: both but for round-off."""
+
+    def values(theta):
+        return (
+            -0.5 * np.square(theta[:, 0] - 3.0) - np.exp(theta[:, 1]) - np.square(theta[:, 2] * theta[:, 1])
+        )
+
+    def path():
+        approach, points = Approach.start(3, 60), []
+        for _ in range(25):  # later on round-off has grown
+            approach = approach.tell(values(approach.pending))
+            points.append(approach.pending)
+        return np.concatenate(points)
+
+    straight = path()
+    exact = approach_module.highest
+    monkeypatch.setattr(approach_module, "highest", lambda g, H: (scale * exact(g, H)[0], exact(g, H)[1]))
+    np.testing.assert_allclose(path(), straight, atol=1e-4)
 
 
 def test_it_goes_on_from_a_surface_by_few_steps():

@@ -252,7 +252,8 @@ class Approach:
         axes, best = self._half_axes(), self.best
         Z = (self.points - best) / axes
         away = np.linalg.norm(Z, axis=1)
-        _, seen, V = np.linalg.svd(Z[(away > 0.0) & (away <= 2.0)])
+        # a step that was halved is two half-axes long, but for round-off
+        _, seen, V = np.linalg.svd(Z[(away > 0.0) & (away < FACTOR + 1e-6)])
         unseen = V[int(np.count_nonzero(seen >= UNSEEN)) :]
         if not len(unseen):
             return None
@@ -260,7 +261,7 @@ class Approach:
         axis = int(np.argmax(np.round(np.square(unseen).sum(axis=0), 6)))
         direction = unseen.T @ unseen[:, axis]
         direction /= np.linalg.norm(direction)
-        side = math.copysign(1.0, round(float(step @ direction), 6))
+        side = -1.0 if step @ direction < -1e-6 else 1.0
         return np.asarray(best + side * direction * axes).reshape(1, -1)
 
 
@@ -288,9 +289,8 @@ def highest(g: Array, H: Array) -> tuple[Array, float]:
         s = slopes / (shift - eigenvalues)
         if (length := math.sqrt(float(s @ s))) <= 1.0:  # the slope has no part along the top eigenvector
             s[-1] += math.sqrt(max(1.0 - length**2, 0.0))
-        for _ in range(
-            NEWTON
-        ):  # on 1/‖s‖, which is nearly linear in the shift, and concave: none goes too far
+        # Newton's steps on 1/‖s‖, which is concave and nearly linear in the shift: none goes too far
+        for _ in range(NEWTON):
             if length <= 1.0 + 1e-14:
                 break
             shift += (length - 1.0) * length**2 / float(np.square(s) @ (1.0 / (shift - eigenvalues)))
