@@ -66,7 +66,7 @@ def main() -> None:
     axes.set(
         xscale="log",
         yscale="log",
-        ylim=(1e-5, 1e4),
+        ylim=(1e-5, 1e6),
         xlabel="log-likelihood queries",
         ylabel="nats below the optimum",
         title="Logistic regression on the Labour data, 8 parameters",

@@ -216,7 +216,7 @@ def steps_returning(returned):
 
 
 FIT = [
-    row(lambda f: fit(f, dim=2), "f", "~function"),
+    row(lambda f: fit(f, dim=2), "f"),
     row(fit2, "prior", "none ~function", standard),
     row(fit2, "dim"),
     row(fit2, "method"),
@@ -282,6 +282,8 @@ def test_fit_with_a_checkpoint(tmp_path, monkeypatch):
         row(fit2, "checkpoint", "none yes escape", standard),
         row(lambda path: posterior().save(path), "path", "yes escape"),
         row(mgvbp.load, "path", "yes escape", lambda p, v: same(p.mean, posterior().mean)),
+        row(mgvbp.load, "log_likelihood", "none", path="yes"),
+        row(mgvbp.load, "prior", "none function", path="yes", log_likelihood=normal),
     ])  # fmt: skip
 
 

@@ -230,4 +230,4 @@ def number(x: float, digits: int) -> str:
         return "–"
     if np.isinf(x):
         return "never" if x > 0 else "−∞"
-    return f"{x:,.{digits if abs(x) < 1000 else 0}f}" if abs(x) < 1e9 else f"{x:.1e}"
+    return f"{x:z,.{digits if abs(x) < 1000 else 0}f}" if abs(x) < 1e9 else f"{x:.1e}"

@@ -21,19 +21,18 @@ RESULTS = re.compile(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Let `edit` see docstrings before napoleon does, `shorten` signatures, and `unlink` pages."""
+    """Let `edit` see docstrings before napoleon does, `shorten` signatures, `skip` members, and `unlink` pages."""
     app.connect("autodoc-process-docstring", edit, priority=400)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", skip)
     app.connect("doctree-read", unlink)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def edit(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Escape, in place, what looks like markup outside of literals, and give each attribute a line of its own."""
-    edited, section = (
-        [""] if what in ("attribute", "data", "property") else [],
-        "",
-    )  # or "a: b" would be type and text
+    # napoleon takes the first line "a: b" of an attribute for its type and its text: let that line be an empty comment
+    edited, section = ["..", ""] if what in ("attribute", "data", "property") else [], ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if following and not following.strip("-"):
             section = line
@@ -52,6 +51,11 @@ def shorten(
     """No signature for exceptions, nor for classes whose objects the library makes."""
     ours = what == "exception" or (what == "class" and RESULTS.fullmatch(name))
     return ("", "") if ours and signature is not None else None
+
+
+def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
+    """No entries for fields of named tuples that only say their number: the class has described them."""
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
 
 
 def unlink(app: Sphinx, doctree: nodes.document) -> None:

@@ -15,9 +15,9 @@ from mgvbp.core.version import __version__ as __version__
 from mgvbp.estimators import EmpiricalFisher, Gradient, Regression, Score
 from mgvbp.families import BlockDiagonal, Diagonal, Full, Gaussian, GaussianMixture, LowRank, SparsePrecision
 from mgvbp.methods import MGVB, MGVBP, QBVI, VOGN, Geodesic, Optimizer, State
-from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace, load
+from mgvbp.posterior import Diagnosis, Marginal, Posterior, Trace
 from mgvbp.problem import Minibatches, Model, Parameters, PredictiveDraws, Problem, ShardedLikelihood
-from mgvbp.run import FamilyComparison, compare_families, fit, nested, resume
+from mgvbp.run import FamilyComparison, compare_families, fit, load, nested, resume
 
 __all__ = [
     "MGVB",

@@ -19,8 +19,10 @@ from common import case
 from mgvbp import Auto, BlockDiagonal, Diagonal, Full, Gaussian
 from mgvbp.auto.arrival.ascent import FURTHER, MOST_TRIALS, Ascent, Line, Point, two_loops
 from mgvbp.auto.steps.leap import propose
+from mgvbp.core.outcome import Outcome
 from mgvbp.datasets import labour
 from mgvbp.errors import DivergenceError, EvaluationError
+from mgvbp.estimators.draws import balanced
 from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.surfaces import Archive
 from mgvbp.surfaces.archive import equal_view
@@ -317,6 +319,32 @@ def test_noise_of_pairs_is_what_repetitions_show():
     assert 1.0 / 1.4 < np.mean(stated) / np.mean(found) < 1.4
 
 
+def test_noise_of_balanced_pairs_is_what_repetitions_show():
+    """As above with draws whose second moments are nearly I: taken for independent pairs it is 1.5 times too much."""
+    d, q, sizes = 8, Gaussian(np.full(8, -0.5), variance=np.eye(8)), np.full(6, 10)
+    found, stated, by_pairs = [], [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        theta = q.mean + np.concatenate([balanced(rng, size, d) for size in sizes])
+        values, gradients = (theta - np.exp(theta)).sum(axis=1), 1.0 - np.exp(theta)
+        for groups, noise in ((np.repeat(np.arange(6), 2 * sizes), stated), (np.arange(120) // 2, by_pairs)):
+            surface = fit_gradients(equal_view(q, theta), values, gradients, groups, 1e9)
+            noise.append(surface.noise)
+        found.append(0.5 * surface.g @ surface.g + np.square(surface.G).sum())
+    assert 1.0 / 1.3 < np.mean(stated) / np.mean(found) < 1.5
+    assert np.mean(by_pairs) / np.mean(found) > 1.25
+
+
+def test_few_batches_are_taken_for_pairs():
+    q, rng = Gaussian(np.full(4, -0.5), variance=np.eye(4)), np.random.default_rng(0)
+    theta = q.mean + np.concatenate([balanced(rng, 8, 4) for _ in range(3)])
+    values, gradients = (theta - np.exp(theta)).sum(axis=1), 1.0 - np.exp(theta)
+    of_batches, of_pairs = (
+        fit_gradients(equal_view(q, theta), values, gradients, np.arange(48) // size, 1e9) for size in (16, 2)
+    )
+    assert of_batches.noise == of_pairs.noise
+
+
 def test_error_of_the_bound_is_what_repetitions_show():
     """Of a skewed h: the stated error is the spread, and two of them cover the truth in 86% to 96% of the samples.
 
@@ -442,7 +470,7 @@ def test_a_draw_without_a_gradient_has_no_weight():
     theta = q.sample(6, 0)
     gradients = -theta
     gradients[3, 1] = np.inf
-    archive = Archive.empty(2).add(q, theta, np.zeros(6), gradients, paired=True)
+    archive = Archive.empty(2).add(q, theta, np.zeros(6), gradients, groups=np.arange(6) // 2)
     assert archive.view(q).weights[3] == 0.0
     np.testing.assert_allclose(archive.view(q).weights[[0, 1, 2, 4, 5]], 0.2)
     assert archive.groups.tolist() == [0, 0, 1, 1, 2, 2]
@@ -520,9 +548,10 @@ def test_logistic_regression_is_certified_and_its_bound_is_right():
     """Against quadrature: the bound within 4 standard errors, and no nearby Gaussian better than the gap allows."""
     X, y, function = logistic()
     prior = Gaussian(np.zeros(8), variance=5.0)
-    optimizer = run(function, prior, rng=3)
-    assert optimizer.converged
-    assert optimizer.n_evaluations <= 20 * 18
+    searches = [run(function, prior, rng=seed) for seed in range(5)]
+    assert all(search.converged for search in searches)
+    assert np.median([search.n_evaluations for search in searches]) <= 15 * 18
+    optimizer = searches[3]
     found = exact_bound(X, y, prior, optimizer.gaussian)
     assert abs(optimizer.lower_bound - found) < 4.0 * optimizer.lower_bound_se + 0.01
     best = max(
@@ -743,3 +772,40 @@ def test_polishing_is_not_repeated_on_the_same_draws():
     assert all(one is other for one, other in zip(again, once, strict=True))
     more = result.archive.add(result.q, result.q.sample(5, 0), np.zeros(5), np.zeros((5, 3)))
     assert rules._polished(replace(once[0], archive=more), *once[1:3])[0].optimum[1] == len(more.values)
+
+
+@pytest.mark.parametrize(("steepness", "over"), [(1.2, True), (0.3, False), (-1.0, False)])
+def test_a_visit_is_over_where_the_bound_rises_towards_the_result_as_a_concave_one_does(steepness, over):
+    result, rules = _result()
+    away = result.q.family.from_frame(result.q.factor, np.array([0.6, 0.0, 0.0]))
+    there = Gaussian.from_factor(result.q.mean + away, result.q.factor, result.q.family)
+    surface = replace(
+        result.surface,
+        q=there,
+        lower_bound=result.lower_bound - 0.5,
+        g=np.array([-0.5 * steepness / 0.6, 0.0, 0.0]),
+        G=np.zeros((3, 3)),
+        gap=0.05,
+        noise=0.01,
+    )
+    visit = replace(result, rival=result, ending=None, q=there)
+    assert rules._in_vain(visit, surface, result) == over
+    promising = replace(surface, gap=0.6)  # which may lead higher than the result
+    assert not rules._in_vain(visit, promising, result)
+
+
+# --- limits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("above", "kept"), [(1.0, False), (-1.0, True)])
+def test_at_its_limit_a_search_returns_the_best_that_it_has_seen(above, kept):
+    result, rules = _result()
+    elsewhere = Gaussian.from_factor(result.q.mean + 1.0, result.q.factor, result.q.family)
+    best = replace(result.surface, q=elsewhere, lower_bound=result.lower_bound + above)
+    ended = rules._limited(
+        replace(result, ending=None, best=best, max_evaluations=result.n_evaluations, want=10)
+    )
+    assert ended.ending.outcome is Outcome.MAX_EVALUATIONS
+    assert ended.q is (result.q if kept else elsewhere)
+    assert ended.lower_bound == result.lower_bound + max(above, 0.0)
+    assert rules.extended(ended, result.n_evaluations + 500).ending is None

@@ -75,7 +75,7 @@ def test_a_checkpoint_is_called_one(capsys, tmp_path):
         fit(lambda theta: -0.5 * theta[:, 0] ** 2, dim=1, checkpoint=path, every=1e-9, callback=power_cut)
     code, out, err = run(capsys, path)
     assert (code, out, len(err)) == (2, [], 1)
-    assert f"{path} is the checkpoint of a run, not a posterior: mgvbp.resume({str(path)!r}, " in err[0]
+    assert f"{path} is not a posterior but the checkpoint of a run: mgvbp.resume(path, " in err[0]
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
 
 

@@ -24,7 +24,7 @@ from mgvbp import (
     Score,
 )
 from mgvbp.estimators import Sample
-from mgvbp.estimators.draws import SAMPLERS, resolve_draws, scrambled
+from mgvbp.estimators.draws import SAMPLERS, balanced, resolve_draws, scrambled
 from mgvbp.estimators.regression import monomials
 from mgvbp.estimators.score import optimal_constants, sample_constants
 
@@ -621,3 +621,33 @@ def test_the_bound_of_the_gradient_estimator_is_unbiased(d, num_draws, draws):
     assert abs(np.mean(bounds) - exact) < 3.9 * np.std(bounds) / 1000**0.5
     if draws == "mc":
         assert np.std(bounds) < 0.95 * np.std(means)
+
+
+# --- balanced draws -----------------------------------------------------------------------------------
+
+
+def test_each_balanced_draw_is_standard_normal_in_every_coordinate():
+    """Fourth and mixed moments, to five standard errors: a root that prefers a direction is 70% off in the first."""
+    d, batches = 6, 3000
+    eps = np.stack([balanced(np.random.default_rng(seed), 8, d)[::2] for seed in range(batches)])
+    fourth, mixed = np.power(eps, 4), np.square(eps[..., 0] * eps[..., 1])
+    means = fourth.mean(axis=1)  # the draws of a batch are not independent of each other
+    assert (np.abs(means.mean(axis=0) - 3.0) < 5.0 * means.std(axis=0) / np.sqrt(batches)).all()
+    assert abs(mixed.mean() - 1.0) < 5.0 * mixed.mean(axis=1).std() / np.sqrt(batches)
+    lengths = np.square(eps).sum(axis=2)
+    np.testing.assert_allclose(np.quantile(lengths, [0.1, 0.5, 0.9]), chi2(d).ppf([0.1, 0.5, 0.9]), rtol=0.03)
+
+
+@pytest.mark.parametrize(("pairs", "dim", "part"), [(24, 20, 0.1), (72, 60, 0.04), (80, 20, 0.02)])
+def test_second_moments_of_balanced_draws_have_a_small_part_of_the_noise(pairs, dim, part):
+    eps = balanced(np.random.default_rng(1), pairs, dim)
+    assert eps.shape == (2 * pairs, dim)
+    np.testing.assert_array_equal(eps[1::2], -eps[::2])
+    error = np.square(eps.T @ eps / len(eps) - np.eye(dim)).sum()
+    assert error < part * dim * (dim + 1) / pairs  # the mean of independent pairs, without the factor
+
+
+def test_too_few_draws_to_balance_are_independent_pairs():
+    eps = balanced(np.random.default_rng(1), 5, 6)
+    np.testing.assert_array_equal(eps[::2], np.random.default_rng(1).standard_normal((5, 6)))
+    np.testing.assert_array_equal(eps[1::2], -eps[::2])

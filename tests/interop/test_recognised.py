@@ -1,5 +1,7 @@
 """Models of other packages, given to `fit` as they are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,22 @@ def test_a_model_of_pymc_brings_its_prior(pm):
     assert posterior.mean[0] == pytest.approx(2.0 / 3.0, abs=1e-4)
     with pytest.raises(InvalidInputError, match="prior"):
         mgvbp.fit(model, mgvbp.Gaussian(variance=1.0, dim=1))
+
+
+def test_a_numpyro_model_that_has_its_data():
+    numpyro, dist = installed("numpyro"), installed("numpyro.distributions")
+    y = np.array([0.5, 1.5])
+
+    def model(y):
+        mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))
+        numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
+
+    for given in (lambda: model(y), partial(model, y), partial(model, y=y)):
+        posterior = mgvbp.fit(given)
+        assert posterior.parameters.names == ("mu",)
+        assert posterior.mean[0] == pytest.approx(2.0 / 3.0, abs=1e-4)
+    with pytest.raises(InvalidInputError, match=r"mgvbp\.from_numpyro\(model, \*data\)"):
+        mgvbp.fit(model)
 
 
 def test_what_no_function_takes_is_refused():

@@ -58,6 +58,12 @@ INDEPENDENT = posterior_of(
 WIDE = posterior_of(Gaussian(MEAN + 0.1, variance=1.5 * COVARIANCE), log_posterior)
 
 
+@pytest.fixture
+def by_weights_alone(monkeypatch):
+    """No surrogate: it changes nothing but the marginals, and takes most of the time of a diagnosis."""
+    monkeypatch.setattr("mgvbp.posterior.diagnostics.diagnosing.by_surrogate", lambda *arguments: None)
+
+
 def test_the_exact_posterior_is_trusted():
     diagnosis = EXACT.diagnose()
     assert diagnosis.khat == -np.inf
@@ -84,7 +90,7 @@ def test_a_target_that_is_the_approximation_itself():
 
 
 @pytest.mark.parametrize("posterior", [INDEPENDENT, WIDE], ids=["narrow", "wide"])
-def test_bound_and_evidence_are_within_their_errors(posterior):
+def test_bound_and_evidence_are_within_their_errors(posterior, by_weights_alone):
     """Over 120 seeds: more than three z-scores beyond 3 have a probability of 0.0004 if they are normal, and the
     mean of their squares is within 1 ± 0.5 but for 10⁻⁴.
 
@@ -376,7 +382,7 @@ def test_the_gap_of_a_family_is_to_its_own_optimum():
     assert INDEPENDENT.diagnose().gap == pytest.approx(0.0, abs=1e-9)
 
 
-def test_the_gap_is_right_on_average_and_its_error_is_its_spread():
+def test_the_gap_is_right_on_average_and_its_error_is_its_spread(by_weights_alone):
     """Over 80 seeds at a rough target, where most of what the surface shows is noise.
 
     Over 800 seeds the mean error was 0.08 of the gap, and the spread 0.8 of it: the mean of 80 has an error of 0.09.
@@ -512,8 +518,8 @@ def test_a_mixture_that_may_be_far_is_not_trusted():
     ("off", "se", "khat", "khat_se", "verdict", "best", "worst"),
     [
         (0.05, 0.02, 0.3, 0.3, "trust", "trust", "trust"),
-        (0.05, 0.03, 0.3, 0.1, "trust", "trust", "correct"),
-        (0.05, 0.03, 0.3, 0.3, "trust", "trust", "distrust"),
+        (0.05, 0.03, 0.3, 0.1, "correct", "trust", "correct"),
+        (0.05, 0.03, 0.3, 0.3, "correct", "trust", "distrust"),
         (0.09, 0.03, 0.3, 0.1, "correct", "trust", "correct"),
         (0.2, 0.04, 0.3, 0.1, "correct", "correct", "correct"),
         (0.2, 0.04, 0.6, 0.1, "correct", "correct", "distrust"),
@@ -623,6 +629,26 @@ def test_no_family_is_richer_than_what_holds_the_best_gaussian(family):
     assert ("a richer family" in advice) == (family == "diagonal")
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_cost_of_a_mixture_is_about_what_it_takes(gradients):
+    """Within a factor of two, by values and with gradients, which take some fifteen times as many."""
+
+    def banana(theta):
+        return -0.5 * theta[:, 0] ** 2 - 2.0 * (theta[:, 1] - theta[:, 0] ** 2) ** 2
+
+    def grad(theta):
+        off = theta[:, 1] - theta[:, 0] ** 2
+        return np.column_stack([-theta[:, 0] + 8.0 * theta[:, 0] * off, -4.0 * off])
+
+    given = {"grad": grad} if gradients else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gaussian = fit(banana, dim=2, **given)
+        taken = [fit(banana, dim=2, family="mixture", rng=s, **given).n_evaluations for s in range(3)]
+    said = gaussian.diagnose().cost
+    assert 0.5 < np.median(taken) / said < 2.0
+
+
 def test_an_unfinished_fit_is_told_to_go_on():
     q = posterior_of(Gaussian(MEAN + 0.5, precision=PRECISION), log_posterior)
     diagnosis = q.diagnose()
@@ -634,9 +660,10 @@ def test_an_unfinished_fit_is_told_to_go_on():
 def test_more_draws_may_do():
     """k-hat is between the limit for so many draws and 0.7: with how many it would be below is said.
 
-    Where the weights are even k-hat does not matter.
+    Where the weights are even k-hat does not matter. All standard deviations are more than 10% too small.
     """
-    diagnoses = [INDEPENDENT.diagnose(60, rng=seed) for seed in range(100)]
+    narrow = posterior_of(Gaussian(MEAN, precision=1.25 * np.diag(PRECISION)), log_posterior)
+    diagnoses = [narrow.diagnose(60, rng=seed) for seed in range(60)]
     found = [d for d in diagnoses if limit(60) < d.khat < 0.5 and d.ess < EVEN * 60]
     assert found
     for diagnosis in found:

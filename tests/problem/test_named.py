@@ -207,9 +207,17 @@ def test_draws_without_names():
     assert posterior.parameters is None
     assert posterior.labels == ("theta[0]", "theta[1]")
     assert np.array_equal(posterior.draws(3, rng=0)["theta"], posterior.sample(3, rng=0))
-    with pytest.raises(InvalidInputError, match=r"no 'sigma'.*have no names: fit a mgvbp\.Model"):
+    with pytest.raises(mgvbp.UnknownNameError, match=r"no parameter is called 'sigma'; there are theta"):
         posterior["sigma"]
-    assert "theta" not in posterior
+
+
+def test_entries_without_names_answer_to_what_tables_and_draws_call_them():
+    posterior = fit(lambda theta: -0.5 * ((theta - [1.0, 2.0]) ** 2).sum(axis=1), dim=2)
+    assert posterior["theta"].mean == pytest.approx(posterior.mean)
+    for label, mean, sd in zip(posterior.labels, posterior.mean, posterior.std, strict=True):
+        assert label in posterior
+        assert (posterior[label].mean, posterior[label].std) == pytest.approx((mean, sd))
+    assert "theta[2]" not in posterior
 
 
 @pytest.mark.parametrize(
@@ -688,7 +696,7 @@ def test_of_foreign_parameters_the_labels_are_kept(foreign, through, tmp_path):
     assert "unconstrained" not in foreign._repr_html_()
     with pytest.raises(
         InvalidInputError,
-        match=r"'scale'.*another package \(PyMC, .*, arch\).*model\.parameters\.constrain\(",
+        match=r"'scale'.*another package \(PyMC, .*, arch\).*mgvbp\.load\(path, model\)",
     ):
         again["scale"]
     assert "unconstrained" not in fit(lambda theta: -(theta**2).sum(axis=1), dim=2).summary()

@@ -90,3 +90,16 @@ def test_points_far_out_have_a_process():
     process = Process(points, np.ones(900), np.full(900, 1e-4), np.array([-1.0, 5.0, 8.0, 8.0]), np.eye(2))
     assert process.variances(points).max() > 1e12
     np.testing.assert_allclose(process.predict(points), 1.0)
+
+
+def test_what_the_others_predict_is_what_a_process_without_the_point_does(process):
+    """With the mean as it is: that of all points, which is another one without the point."""
+    values, variances = process.left_out()
+    mean = process._fitted[2]
+    for i in (0, 7):
+        others = np.delete(np.arange(len(process.points)), i)
+        K = process.kernel(process.points, process.points)
+        K.flat[:: len(K) + 1] += process.noise + NUGGET * process.scale
+        weights = np.linalg.solve(K[np.ix_(others, others)], K[others, i])
+        np.testing.assert_allclose(values[i], mean + weights @ (process.values[others] - mean), rtol=1e-6)
+        np.testing.assert_allclose(variances[i], K[i, i] - weights @ K[others, i], rtol=1e-4)

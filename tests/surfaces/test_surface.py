@@ -16,7 +16,7 @@ from mgvbp.auto.steps.polish import polish
 from mgvbp.estimators.regression import monomials
 from mgvbp.surfaces import constants, kriging
 from mgvbp.surfaces import surface as surface_module
-from mgvbp.surfaces.archive import Archive, equal_view
+from mgvbp.surfaces.archive import Archive, equal_view, twins
 from mgvbp.surfaces.henderson import Terms
 from mgvbp.surfaces.hermite import hermite_polynomials
 from mgvbp.surfaces.surface import Regression, Surface, fit_surface, follow_values, higher_degrees
@@ -37,6 +37,28 @@ def log_density(q):
 
 
 # --- archive ------------------------------------------------------------------------------------------
+
+
+def test_shares_have_their_part_of_every_gaussians_draws():
+    narrow, wide = (Gaussian(np.zeros(2), variance=v) for v in (1.0, 4.0))
+    archive = Archive.empty(2)
+    for q, groups in ((narrow, np.arange(8) // 2), (narrow, np.arange(24) // 6), (wide, np.arange(24) // 6)):
+        theta = q.sample(len(groups), 1)
+        archive = archive.add(q, theta, np.zeros(len(theta)), -theta, groups=groups)
+    share = archive.shares(4)
+    for k in range(4):  # a pair of the first draws, and a batch of each Gaussian
+        assert (
+            np.bincount(archive.groups[share == k])[archive.groups[share == k]].tolist() == [2] * 2 + [6] * 12
+        )
+        assert archive.some(np.flatnonzero(share == k)).groups[[2, 8]].tolist() == [4 + k, 8 + k]
+    by_pairs = archive.shares(9)  # there are eight batches
+    assert (by_pairs[::2] == by_pairs[1::2]).all()
+    assert np.ptp(np.bincount(by_pairs)) <= 2
+
+
+def test_mirror_images_stand_side_by_side_in_their_group():
+    groups = np.array([0, 1, 1, 2, 2, 2, 2, 3, 4, 4, 4])
+    assert twins(groups).tolist() == [0, 2, 1, 4, 3, 6, 5, 7, 9, 8, 10]
 
 
 def test_weights_are_those_of_the_mixture():
@@ -415,9 +437,10 @@ def test_polishing_ends_what_leaps_never_would():
     plain = start
     for _ in range(12):
         plain = log_gamma_surface(step(plain, 1.0), shape)
-    polished, arrived = polish(start, lambda q: log_gamma_surface(q, shape), 1e-10, 0.01)
+    polished, arrived, gained = polish(start, lambda q: log_gamma_surface(q, shape), 1e-10, 0.01)
     assert arrived
     assert polished.gap < 1e-10 < 1e-5 < plain.gap
+    assert gained == pytest.approx(polished.lower_bound - start.lower_bound)
     variance = float(polished.q.std[0]) ** 2
     assert variance == pytest.approx(1.0 / shape, rel=1e-4)
     assert float(polished.q.mean[0]) + 0.5 * variance == pytest.approx(math.log(shape), abs=1e-4)

@@ -39,7 +39,8 @@ MORE_DRAWS = 1.5
 REUSED = 0.5
 """Effective draws that suffice to judge a leap, as a share of those of the last surface."""
 PREDICTED = 0.99
-"""A surface that predicts more than this share of the variance may be followed beyond the radius."""
+"""A surface that predicts more than this share of the variance may be followed beyond the radius, by values by single
+points (`ONWARD`). From surfaces that predict 0.9 these climb eight schools (centred) into the narrow neck."""
 SMALL_RESIDUAL = 0.3
 """A surface whose residuals have a smaller standard deviation, in nats, may be followed beyond the radius as well."""
 MISS = 3.0
@@ -71,9 +72,11 @@ on a line so dense, out to four standard deviations, a narrow pit or trench is m
 PAIRS_ONLY_ABOVE, KEPT = 100, 20
 """Of a full family above this dimension all draws but those of the Hessian are pairs, and surfaces start with twice as
 many of them: their odd part has no noise of the third degree. An archive keeps about so many draws per parameter."""
-PAIRED_ABOVE = 16
+PAIRED_ABOVE = 13
 """With gradients, draws are made in pairs ±ε above this dimension. Below it polynomials of higher degree remove more
-noise than pairs do."""
+noise than pairs do; above it they take too long."""
+BALANCED = 1.2
+"""Pairs per parameter that are balanced together, if there are so many."""
 
 # --- the end --------------------------------------------------------------------------------------------
 
@@ -290,6 +293,12 @@ FAR = 3.0
 either side of it along each axis, is so much above their median, in units of d/2 + 1 nats."""
 APPROACH, MOST_APPROACHED = 20, 60
 """Evaluations per parameter (plus two) after which an approach is given up, and parameters above which none is made."""
+ONWARD, MOST_ONWARD = 5, 4
+"""Evaluations per parameter (plus two) of an approach that goes on from a surface, and how often that happens: on raw
+data a survey shows how all directions bend, but not how far the way is."""
+ONWARD_RADIUS, ONWARD_SHARE = 10.0, 0.8
+"""What it may gain is the promise for the mean within so many standard deviations (times √d). A leap that promises more
+than this share of it is taken instead: where the target is Gaussian leaps arrive at once."""
 SURVEYED = 0.5
 """Factor on the standard deviations of the Gaussian that an approach ends with: near enough to a point any density is
 quadratic."""

@@ -87,8 +87,12 @@ class SearchState:
     n_evaluations: int = 0
     far: Evolution | Approach | Ascent | None = None
     """The evolution, approach or ascent that looks for a region where a Gaussian may fit; None once it has ended."""
+    onward: int = 0
+    """How often an approach has gone on from a surface."""
     surface: Surface | None = None
     """The surface at q; None if none has been fitted."""
+    best: Surface | None = None
+    """The surface whose bound is surely the highest so far: where a search without a certificate ends."""
     leap: Leap | None = None
     """The leap that is being judged."""
     failures: int = 0

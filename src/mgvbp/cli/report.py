@@ -34,17 +34,12 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the posterior and write the page."""
-    from mgvbp.report import is_checkpoint, write_report
+    from mgvbp.report import write_report
 
     path, out = arguments.file, arguments.out or arguments.file.with_suffix(".html")
     try:
         posterior = load(path)
     except FileFormatError as error:
-        if is_checkpoint(path):
-            return _refuse(
-                f"{path} is the checkpoint of a run, not a posterior: mgvbp.resume({str(path)!r}, log_likelihood, "
-                "prior) finishes the run and returns one, which can be saved"
-            )
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{path} cannot be read: {error.strerror or error}")

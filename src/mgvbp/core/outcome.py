@@ -13,9 +13,9 @@ class Outcome(Enum):
     """Reasons to stop. Each value has a sentence, with braces in the place of numbers, and advice."""
 
     CERTIFIED = ("the lower bound is within {tol:g} nats of its maximum", "")
-    CONFIRMED = ("fresh draws confirm the mixture, {kl:.3f} nats (se {se:.3f}) from the posterior", "")
+    CONFIRMED = ("fresh draws confirm the {what}, {kl:.3f} nats (se {se:.3f}) from the posterior", "")
     UNCONFIRMED = (
-        "how far the mixture is from the posterior is not sure: {kl:.2g} nats (se {se:.2g})",
+        "how far the {what} is from the posterior is not sure: {kl:.2g} nats (se {se:.2g})",
         "try a larger max_evaluations, another parametrisation, or posterior.mcmc()",
     )
     NOISY = (

@@ -115,6 +115,12 @@ def _digest(content: dict[str, Any], arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
+READERS = {
+    "posterior": "a saved posterior: mgvbp.load reads it",
+    "checkpoint": "the checkpoint of a run: mgvbp.resume(path, log_likelihood, prior) finishes it",
+}
+"""What to do with a file of each kind, for somebody who takes it for another."""
+
 DAMAGE = (Exception,)
 """What a damaged file can cause in NumPy, zipfile and json: anything."""
 
@@ -137,7 +143,7 @@ def read_archive(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], 
         except DAMAGE as error:
             raise FileFormatError(f"{path} is not a mgvbp file, or is damaged: {error}") from None
     if found != kind:
-        raise FileFormatError(f"{path} does not hold a mgvbp {kind}")
+        raise FileFormatError(f"{path} is not a {kind} but {READERS.get(found, 'something else')}")
     if version != FORMAT_VERSION:
         raise FileFormatError(
             f"{path} has file format {version!r}; this version of mgvbp reads {FORMAT_VERSION}"

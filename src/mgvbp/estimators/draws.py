@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import gammaincinv, ndtri
 
 from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
@@ -18,6 +18,10 @@ BITS = 30
 POWERS = 2 ** np.arange(BITS, dtype=np.uint32)
 SOBOL_MAXDIM = 21201
 """Largest dimension for which SciPy has direction numbers (Joe and Kuo 2008)."""
+
+BALANCING = 3
+"""How often `balanced` makes the second moments exact and then restores the lengths: 1.2 d pairs have a fiftieth of the
+noise of independent ones in them then if d is 60, and a fifteenth if d is 18."""
 
 Sampler = Callable[[np.random.Generator, int, int], Array]
 
@@ -65,6 +69,27 @@ def direction_numbers(dim: int, count: int) -> NDArray[np.uint32]:
 
     points = qmc.Sobol(dim, scramble=False, bits=BITS).random_base2(count)
     return (points[2 ** np.arange(1, count + 1) - 1].T * 2.0**BITS).astype(np.uint32)
+
+
+def balanced(rng: np.random.Generator, num_pairs: int, dim: int) -> Array:
+    """Draws (2 num_pairs, dim) in pairs ±ε, one beside the other, whose second moments together are nearly I.
+
+    Each draw alone is N(0, I) exactly: its direction is uniform, and its length, of a stratified sample, is independent
+    of it. Together they show quadratic functions of ε with a small part of the noise of independent draws. Fewer than
+    ``dim`` pairs cannot have these moments and are independent.
+    """
+    half = rng.standard_normal((num_pairs, dim))
+    if num_pairs >= dim:
+        lengths = np.sqrt(
+            2.0 * gammaincinv(0.5 * dim, (rng.permutation(num_pairs) + rng.random(num_pairs)) / num_pairs)
+        )
+        for _ in range(BALANCING):
+            values, U = np.linalg.eigh(half.T @ half / num_pairs)
+            half = (
+                half @ (U / np.sqrt(values)) @ U.T
+            )  # the symmetric root prefers no direction; a Cholesky factor would
+            half *= (lengths / np.linalg.norm(half, axis=1))[:, None]
+    return np.stack([half, -half], axis=1).reshape(-1, dim)
 
 
 SAMPLERS: dict[str, Sampler] = {"mc": mc, "antithetic": antithetic, "sobol": sobol}

@@ -187,3 +187,20 @@ class GaussianMixture:
 
     def __repr__(self) -> str:
         return f"GaussianMixture(components={self.components}, dim={self.dim})"
+
+
+def to_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
+    """A mixture of θ as one of ``ε = Lᵀ(θ − μ)``."""
+    inverse = frame.family.solve(frame.factor, np.eye(frame.dim)).T  # L⁻¹
+    factors = np.tril(np.stack([inverse @ L for L in mixture.factors]))
+    return GaussianMixture(
+        mixture.weights, frame.family.to_frame(frame.factor, mixture.means - frame.mean), factors
+    )
+
+
+def from_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
+    """A mixture of ε as one of ``θ = μ + L⁻ᵀ ε``."""
+    factors = np.tril(np.stack([frame.factor @ L for L in mixture.factors]))
+    return GaussianMixture(
+        mixture.weights, frame.mean + frame.family.from_frame(frame.factor, mixture.means), factors
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from mgvbp.interop.arch.model import from_arch
+from mgvbp.interop.numpyro_model import from_numpyro
 from mgvbp.interop.pymc.model import from_pymc
 from mgvbp.interop.stan_model import from_stan
 from mgvbp.interop.statsmodels.model import from_statsmodels
@@ -22,6 +24,8 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
 def adapted(given: Any) -> Any:
     """What `ADAPTERS` makes of a model, or of results, whose class comes from one of these packages; else ``given``.
 
+    A NumPyro model is a function, of no class of its own: a function that comes here is taken for one.
+
     Examples
     --------
     >>> import statsmodels.api as sm
@@ -34,4 +38,6 @@ def adapted(given: Any) -> Any:
     packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
     for package in packages & set(ADAPTERS):
         return ADAPTERS[package](given)
+    if "numpyro" in sys.modules and callable(given):
+        return from_numpyro(given)
     return given

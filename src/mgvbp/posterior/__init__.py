@@ -7,7 +7,7 @@ good the approximation is, and `loading` reads what `Posterior.save` wrote.
 """
 
 from mgvbp.posterior.diagnostics import Diagnosis
-from mgvbp.posterior.loading import load
+from mgvbp.posterior.loading import read_posterior as read_posterior
 from mgvbp.posterior.marginal import Marginal
 from mgvbp.posterior.posterior import Posterior
 from mgvbp.posterior.summary import digits as digits
@@ -15,4 +15,4 @@ from mgvbp.posterior.summary import table_rows as table_rows
 from mgvbp.posterior.trace import TRACE_DTYPES as TRACE_DTYPES
 from mgvbp.posterior.trace import Trace
 
-__all__ = ["Diagnosis", "Marginal", "Posterior", "Trace", "load"]
+__all__ = ["Diagnosis", "Marginal", "Posterior", "Trace"]

@@ -14,8 +14,9 @@ from mgvbp.errors import InvalidInputError
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.posterior.marginal import DRAWS, Marginal, Shapes, found, marginal, shapes
-from mgvbp.problem.parameters import indexed
+from mgvbp.problem.parameters import Parameters, indexed
 from mgvbp.problem.problem import NamedParameters
+from mgvbp.transforms import Real
 
 
 class Approximation(Gaussian):
@@ -63,26 +64,25 @@ class Approximation(Gaussian):
         if self._labelled:
             raise InvalidInputError(
                 f"{name!r} is not known on its own scale: a saved posterior of a model of another package "
-                "(PyMC, NumPyro, Stan, statsmodels, arch) has no constraints: "
-                "model.parameters.constrain(posterior.sample(n)) has the values"
+                "(PyMC, NumPyro, Stan, statsmodels, arch) has no constraints: mgvbp.load(path, model) has them"
             )
-        if self.parameters is None:
-            raise InvalidInputError(
-                f"there is no {name!r}, since the parameters have no names: fit a mgvbp.Model or one of "
-                "mgvbp.models, or give fit labels="
-            )
-        return marginal(self.mixture or self, self.parameters, name, self._shapes, self._drawn)
+        return marginal(self.mixture or self, self._named, name, self._shapes, self._drawn)
 
     def __contains__(self, name: object) -> bool:
         """Whether ``posterior[name]`` exists."""
-        return found(self.parameters, self._shapes, name) is not None
+        return not self._labelled and found(self._named, self._shapes, name) is not None
 
     __iter__ = None  # otherwise Python would iterate over posterior[0], posterior[1], ...
 
+    @property
+    def _named(self) -> NamedParameters:
+        """The parameters; where they have no names, the one vector that draws and tables call theta."""
+        return Parameters(theta=Real(self.dim)) if self.parameters is None else self.parameters
+
     @cached_property
     def _shapes(self) -> Shapes:
-        """The shape of a value of each parameter; empty if the parameters have no names."""
-        return MappingProxyType({} if self.parameters is None else shapes(self, self.parameters))
+        """The shape of a value of each parameter."""
+        return MappingProxyType(shapes(self, self._named))
 
     @cached_property
     def _values(self) -> Mapping[str, Array]:

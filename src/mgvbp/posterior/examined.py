@@ -12,7 +12,15 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import PROPRIETY, Check
 from mgvbp.errors import InvalidInputError
 from mgvbp.posterior.approximation import Approximation
-from mgvbp.posterior.diagnostics import Diagnosis, LogDensity, affordable, diagnose, resample
+from mgvbp.posterior.diagnostics import (
+    Diagnosis,
+    LogDensity,
+    Target,
+    affordable,
+    cost_of_mixture,
+    diagnose,
+    resample,
+)
 from mgvbp.posterior.distance import Distance, from_weights, unknown
 from mgvbp.posterior.trace import Trace
 from mgvbp.surfaces.archive import Archive
@@ -70,7 +78,7 @@ class Examined(Approximation):
             if self._target is None:
                 raise InvalidInputError(
                     "a loaded posterior does not know its model, and its file not its distance: "
-                    "posterior.diagnose(log_density=...) has elbo and log_evidence"
+                    "mgvbp.load(path, log_likelihood, prior)"
                 )
             if self._improper:
                 why = f"{self._improper}: there may be no posterior to measure the distance to"
@@ -115,19 +123,21 @@ class Examined(Approximation):
             further out. By default all of this takes half as many evaluations as the fit, between 100 and 1,000.
         rng : int or numpy.random.Generator
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
         """
         others = self.other_optima
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         known = None if self.mixture is None else self._distance
+        density = self._density(log_density)
+        climbs = isinstance(density, Target) and density.has_gradient
         return diagnose(
             self,
-            self._density(log_density),
+            density,
             affordable(self.n_evaluations, self.dim) if num_draws is None else num_draws,
             rng,
             self.labels,
             below,
-            2 * self.n_evaluations if self.mixture is None else None,
+            None if self.mixture is not None else cost_of_mixture(self.n_evaluations, self.dim, climbs),
             archive=self._archive if log_density is None else None,
             farthest=known and known.kl + known.kl_se,
             missed=bool(self._improper) and log_density is None,
@@ -199,7 +209,7 @@ class Examined(Approximation):
         progress : bool
             Show a bar.
         log_density : callable, optional
-            log prior + log-likelihood, (S, d) -> (S,); needed after `load`, since a file does not contain the model.
+            log prior + log-likelihood, (S, d) -> (S,); needed after `load` without the model.
             It is evaluated in this process. It must give the same value again; a noisy one (``fit(noise=)``) is an
             error.
         grad : callable, optional
@@ -253,6 +263,7 @@ class Examined(Approximation):
         density = self._target if given is None else given
         if density is None:
             raise InvalidInputError(
-                "a loaded posterior does not know its model: give log_density=, log prior + log-likelihood"
+                "a loaded posterior does not know its model: mgvbp.load(path, log_likelihood, prior), or give "
+                "log_density=, log prior + log-likelihood"
             )
         return density

@@ -61,6 +61,7 @@ class Posterior(Examined):
         For ``auto``, whether the certificate holds; for the named methods, whether the smoothed bound no longer
         improved.
     stop_reason : str
+        Why the run ended, in a sentence.
     trace : Trace
         One value an iteration.
     method, estimator : str
@@ -188,7 +189,7 @@ class Posterior(Examined):
         method = getattr(self._model, what, None)
         if not callable(method):
             raise InvalidInputError(
-                "a loaded posterior does not know its model: model.predict(posterior.sample(n), ...) predicts"
+                "a loaded posterior does not know its model: mgvbp.load(path, log_likelihood, prior) predicts"
                 if self._model is None
                 else f"the model, a {type(self._model).__name__}, has no method {what}(theta, ..., rng): "
                 f"{getattr(self._model, 'predicts_by', PREDICTS_BY)}"
@@ -221,7 +222,7 @@ class Posterior(Examined):
         """Write everything but the model to ``path`` (npz with a JSON header; no pickle); see `load`.
 
         The parameters of most models of other packages (PyMC, NumPyro, Stan, statsmodels, arch) are not
-        `mgvbp.Parameters`; the file has only their labels.
+        `mgvbp.Parameters`; the file has only their labels, and ``mgvbp.load(path, model)`` the rest.
         """
         trace = {f"trace_{name}": getattr(self.trace, name) for name in TRACE_DTYPES}
         blocks = getattr(self.family, "blocks", None)

@@ -49,7 +49,7 @@ class Summary(str):
     def of(cls, posterior: Posterior) -> Summary:
         """The heading, a line about the scale of the values unless they are entries of θ, and the table."""
         scale = [UNCONSTRAINED] if posterior._labelled else []
-        if posterior.parameters is not None:
+        if not plain(posterior):
             scale = ["parameters on their constrained scale"]
         rows, half = list(table_rows(posterior).items()), MOST_ROWS // 2
         more = max(0, len(rows) - MOST_ROWS)
@@ -99,7 +99,7 @@ def one_line(posterior: Posterior) -> str:
         p.kind,
         f"d = {p.dim}",
         "converged" if p.converged else "NOT converged",
-        *([f"gap {p.gap:.2g} nats"] if p.gap is not None and np.isfinite(p.gap) else []),
+        *([f"gap {_short(p.gap)} nats"] if p.gap is not None and np.isfinite(p.gap) else []),
         f"lower bound {p.lower_bound:.4f}",
     ]
     return f"{type(p).__name__}({', '.join(parts)})"
@@ -183,6 +183,11 @@ def plain(posterior: Posterior) -> bool:
     if not isinstance(parameters, Parameters):
         return parameters is None
     return not parameters.shared and all(isinstance(t, Real) for t in parameters.transforms.values())
+
+
+def _short(nats: float) -> str:
+    """Two digits; what is below a millionth is round-off."""
+    return f"{nats:.2g}" if nats >= 1e-6 else "0"
 
 
 def _error(kind: str, value: float | None) -> str:

@@ -312,7 +312,10 @@ def checked_dim(prior: object, dim: int, parameters: NamedParameters | None) -> 
             raise InvalidInputError(f"the prior has {of_prior} parameters, but {dim} were asked for")
         return of_prior
     if dim < 1:
-        raise InvalidInputError("the dimension is not known: give dim=, initial_mean= or a Gaussian prior")
+        raise InvalidInputError(
+            "the dimension is not known: give dim=, initial_mean= or a Gaussian prior (a NumPyro model goes in by "
+            "mgvbp.from_numpyro(model, *data), a network by mgvbp.networks)"
+        )
     return dim
 
 

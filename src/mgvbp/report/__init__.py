@@ -12,6 +12,5 @@ from mgvbp.report.page import section as section
 from mgvbp.report.page import table as table
 from mgvbp.report.page import text as text
 from mgvbp.report.posterior_page import html_report, write_report
-from mgvbp.report.posterior_page import is_checkpoint as is_checkpoint
 
 __all__ = ["html_report", "write_report"]

@@ -11,11 +11,10 @@ import numpy as np
 
 from mgvbp import plots
 from mgvbp.core import Array, as_path, positive_integer
-from mgvbp.errors import FileFormatError, InvalidInputError, InvalidTypeError
+from mgvbp.errors import InvalidInputError, InvalidTypeError
 from mgvbp.plots import LARGEST_MATRIX
 from mgvbp.posterior import Posterior, digits, table_rows
 from mgvbp.report.page import Html, code_block, html_page, paragraph, picture, section, table
-from mgvbp.run import read_checkpoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,15 +43,6 @@ def write_report(
     except OSError as error:
         raise InvalidInputError(f"{target} cannot be written: {error.strerror or error}") from None
     return target
-
-
-def is_checkpoint(path: str | PathLike[str]) -> bool:
-    """Whether ``mgvbp.fit(..., checkpoint=path)`` wrote this file."""
-    try:
-        read_checkpoint(path)
-    except (FileFormatError, OSError):
-        return False
-    return True
 
 
 def html_report(posterior: Posterior, *, file: str = "posterior.npz", num_draws: int = 500) -> str:

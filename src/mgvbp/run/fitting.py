@@ -84,7 +84,8 @@ def fit(
         one of the parameters on their own scale. (Networks and the regressions of `mgvbp.models` have a default prior;
         ``fit`` of a function that calls one of them has none.) If it has an attribute ``parameters``, as a `Model` and
         all of `mgvbp.models` have, the posterior gives each parameter by its name. A model of PyMC, statsmodels, arch
-        or BridgeStan is taken as it is: ``fit(model)`` is ``fit(from_pymc(model))``.
+        or BridgeStan is taken as it is, ``fit(model)`` is ``fit(from_pymc(model))``, and one of NumPyro if it takes no
+        arguments.
     prior : Gaussian, Posterior, distribution, function, dict, object with ``log_density((S, d)) -> (S,)``, or None
         A Gaussian is a density of θ itself, without a Jacobian. So is a distribution of ``scipy.stats``, a univariate
         one of every entry, and a function (S, d) -> (S,), for a function of θ. For a `Model` a dict has a distribution

@@ -291,7 +291,7 @@ def nested(
     family, density = posterior.family, posterior._target
     if density is None:
         raise InvalidInputError(
-            "a loaded posterior does not know its model: give nested the posterior that fit returned"
+            "a loaded posterior does not know its model: mgvbp.load(path, log_likelihood, prior)"
         )
     if not isinstance(family, SparsePrecision) or not isinstance(density, Density):
         raise InvalidInputError(

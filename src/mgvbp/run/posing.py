@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from inspect import Parameter, signature
 from typing import Any, cast
 
 from mgvbp.core.checks import one_of
 from mgvbp.core.linalg import Array
+from mgvbp.errors import InvalidTypeError
 from mgvbp.problem.parameters import real
 from mgvbp.problem.priors import Distribution
 from mgvbp.problem.problem import LogLikelihood, Prior, Problem, as_density
@@ -17,12 +19,28 @@ PriorLike = Prior | Distribution | Callable[[Array], Any] | Mapping[str, Any]
 
 
 def as_function(given: Any) -> Any:
-    """The function itself, or what the model of another package becomes; other objects pass, to be refused later."""
-    if callable(given):
+    """The function itself, or what the model of another package becomes; other objects pass, to be refused later.
+
+    A function that θ cannot be given to may be a NumPyro model that has its data already.
+    """
+    if callable(given) and _takes_theta(given):
         return given
     from mgvbp.interop import adapted
 
-    return adapted(given)
+    model = adapted(given)
+    if callable(given) and model is given:
+        raise InvalidTypeError("log_likelihood must be a function of an (S, d) array; this one takes nothing")
+    return model
+
+
+def _takes_theta(function: Callable[..., Any]) -> bool:
+    try:
+        kinds = {parameter.kind for parameter in signature(function).parameters.values()}
+    except (TypeError, ValueError):  # functions written in C need not tell
+        return True
+    return bool(
+        kinds & {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL}
+    )
 
 
 def as_prior(given: Any, log_likelihood: object) -> Prior | None:

@@ -50,7 +50,8 @@ class Archive:
     gradients: Array
     """The gradients of the log density, (N, d), 0 where one is not finite; empty, (0, d), in a search by values."""
     groups: NDArray[np.intp]
-    """Number of the group that each draw belongs to, (N,), ascending: a pair ±ε, not independent, is one group."""
+    """Number of the group that each draw belongs to, (N,), ascending. The draws of a group are pairs ±ε, or one draw;
+    those of different groups are independent of each other."""
     noise: float = 0.0
     """Standard deviation, in nats, of the noise in the values; 0 for a function that is not random."""
 
@@ -67,11 +68,11 @@ class Archive:
         values: Array,
         gradients: Array | None = None,
         *,
-        paired: bool = False,
+        groups: NDArray[np.intp] | None = None,
     ) -> Archive:
         """The archive with more draws, from ``q``: their values and, if the earlier draws have them, gradients.
 
-        If ``paired``, the draws are pairs: the first and the second are one group, and so on.
+        ``groups`` are their groups, counted from 0; without it each draw is one.
         """
         count, finite = len(theta), np.isfinite(values)
         if self.proposals and self.proposals[-1][0] is q:
@@ -91,7 +92,7 @@ class Archive:
             log_mixture=np.concatenate([earlier, np.logaddexp.reduce(terms)]),
             proposals=proposals,
             gradients=slopes,
-            groups=np.concatenate([self.groups, first + np.arange(count) // (2 if paired else 1)]),
+            groups=np.concatenate([self.groups, first + (np.arange(count) if groups is None else groups)]),
             noise=self.noise,
         )
 
@@ -127,11 +128,23 @@ class Archive:
             first -= 1
         return self.recent(sum(counts[first:]))
 
-    def parted(self, count: int) -> list[Archive]:
-        """So many shares of the draws, with the weights that they have among all; pairs stay together."""
-        return [self._some(np.flatnonzero(self.groups % count == k)) for k in range(count)]
+    def shares(self, count: int) -> NDArray[np.intp]:
+        """A number below ``count`` for each draw, (N,), so that each share has its part of every Gaussian's draws.
 
-    def _some(self, rows: NDArray[np.intp]) -> Archive:
+        Groups stay together, or at least their pairs, if fewer groups than ``count`` are more than a pair.
+        """
+        sizes = np.bincount(self.groups)
+        large = sizes > 2
+        if np.count_nonzero(large) < count:
+            pairs = np.cumsum(twins(self.groups) >= np.arange(len(self.groups)))
+            return pairs % count
+        share = np.empty(len(sizes), dtype=np.intp)
+        for some in (large, ~large):
+            share[some] = np.arange(np.count_nonzero(some)) % count
+        return share[self.groups]
+
+    def some(self, rows: NDArray[np.intp]) -> Archive:
+        """Some of the draws, with the weights that they have among all."""
         names = ("theta", "values", "log_mixture", "gradients", "groups")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
@@ -145,6 +158,20 @@ class Archive:
             return View(q, eps, log_q, np.zeros(len(eps)))
         weights = np.exp(log_weights - largest)
         return View(q, eps, log_q, weights / weights.sum())
+
+
+def twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The index of each draw's mirror image, (N,); its own where it has none.
+
+    In a group of several draws each two that stand side by side, from its first on, are a pair.
+    """
+    n = np.arange(len(groups))
+    starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] - 1))
+    odd = (n - np.repeat(starts, np.diff(starts, append=len(groups)))) % 2 == 1
+    mirrors = n.copy()
+    mirrors[odd] -= 1
+    mirrors[mirrors[odd]] += 1
+    return mirrors
 
 
 def equal_view(q: Gaussian, theta: Array) -> View:

@@ -68,6 +68,9 @@ BELIEF = 0.4
 """A certificate by kriging states at least this share of the noise of least squares, since kinks mislead kriging."""
 GRADIENT_BELIEF = 0.25
 """A fit of polynomials to gradients states at least this share of the noise of the linear regression."""
+FEWEST_BATCHES = 4
+"""Batches of draws with exact second moments from which on their noise is taken from their sums; with fewer it is known
+to half of itself or worse, and taken from the pairs, which have more."""
 MOST_CROSSED = 400
 """Draws, evenly spaced among all, from which the standard deviation of the noise is estimated; the noise takes all.
 With 400 it is known to a few per cent, and its cost no longer grows with the square of the draws."""

@@ -8,6 +8,7 @@ draws ("sticking the landing", Roeder, Wu and Duvenaud 2017).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ class Draws:
     """Weights of the draws, (N,), which add up to 1."""
     twins: NDArray[np.intp]
     """Index of each draw's mirror image, (N,); its own index if it has none."""
+    batches: tuple[slice, ...] = ()
+    """Rows of more than one pair that are not independent of each other, but of all others."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Products:
             total += 0.125 * (dot(r, s, block) * dot(a, b, block) + dot(r, b, block) * dot(s, a, block))
         return total
 
+    def summed(self, batches: Sequence[slice]) -> Array:
+        """The sums of the matrices of the draws in each batch, as rows of the family's entries, (k, entries)."""
+        R, A = self.residuals, self.influence
+        return np.array([0.5 * symmetric_part(R[rows].T @ A[rows])[self.family.mask] for rows in batches])
+
     @property
     def _blocks(self) -> list[NDArray[np.intp]] | list[slice]:
         return list(self.family.blocks) if isinstance(self.family, BlockDiagonal) else [slice(None)]
@@ -102,6 +110,10 @@ class Entries:
     def inner(self, one: NDArray[np.intp], two: NDArray[np.intp]) -> Array:
         """Inner products of the rows ``one`` with the rows ``two``, one by one, (k,)."""
         return np.asarray(np.einsum("nk,nk->n", self.entries[one], self.entries[two]))
+
+    def summed(self, batches: Sequence[slice]) -> Array:
+        """The sums of the rows in each batch, (k, entries)."""
+        return np.array([self.entries[rows].sum(axis=0) for rows in batches])
 
 
 @dataclass(frozen=True)

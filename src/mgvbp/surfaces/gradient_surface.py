@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dposv
 from mgvbp.core.linalg import Array
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces import constants
-from mgvbp.surfaces.archive import View
+from mgvbp.surfaces.archive import View, twins
 from mgvbp.surfaces.gradient_regression import Draws, GradientFit, Slopes, linear, linear_followed
 from mgvbp.surfaces.potential import degrees, potential, potential_followed
 from mgvbp.surfaces.surface import Surface, on_a_ridge
@@ -102,7 +102,8 @@ def _given(
     v = q.family.solve(q.factor, gradients[keep]) + eps
     if not np.isfinite(v).all():
         return None
-    return Draws(eps, v, weights, _twins(groups[keep])), h, effective
+    known = groups[keep]
+    return Draws(eps, v, weights, _kept(twins(groups), keep), _batches(known)), h, effective
 
 
 def _weighted(view: View, values: Array) -> tuple[NDArray[np.intp], Array, Array, Array, float] | None:
@@ -126,13 +127,24 @@ def _solved(G: Array, right: Array) -> Array:
     return np.asarray(solved if info == 0 else right)
 
 
-def _twins(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The index of each draw's twin, which stands beside it and is of the same group; a draw alone is its own."""
-    n = np.arange(len(groups))
-    twins = n.copy()
-    together = np.flatnonzero(np.diff(groups) == 0)
-    twins[together], twins[together + 1] = together + 1, together
-    return twins
+def _kept(mirrors: NDArray[np.intp], keep: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The indices of mirror images among the draws that are kept; a draw whose image is not kept is its own."""
+    places = np.full(len(mirrors), -1)
+    places[keep] = np.arange(len(keep))
+    kept = places[mirrors[keep]]
+    return np.asarray(np.where(kept < 0, np.arange(len(keep)), kept))
+
+
+def _batches(groups: NDArray[np.intp]) -> tuple[slice, ...]:
+    """The rows of each group that is more than a pair."""
+    starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] - 1))
+    ends = np.append(starts[1:], len(groups))
+    return tuple(slice(a, b) for a, b in zip(starts, ends, strict=True) if b - a > 2)
+
+
+def _rows(batches: tuple[slice, ...]) -> NDArray[np.intp]:
+    """The draws in some batches."""
+    return np.concatenate([np.arange(rows.start, rows.stop) for rows in batches])
 
 
 def _bound(estimate: GradientFit, draws: Draws, h: Array) -> tuple[float, float, float]:
@@ -177,6 +189,26 @@ class _Fit:
         squares[paired] += 2.0 * inner(firsts[paired], seconds[paired])
         self.noise = float(squares.sum())
         self.noise_sd = math.sqrt(2.0 * (float(squares @ squares) + self._crossed(draws, solved)))
+        if len(draws.batches) >= constants.FEWEST_BATCHES:
+            kept = self._kept(draws, solved, float(squares[np.isin(firsts, _rows(draws.batches))].sum()))
+            self.noise *= kept
+            self.noise_sd *= kept
+
+    def _kept(self, draws: Draws, solved: Array, by_pairs: float) -> float:
+        """The share of the noise that is left if batches have the noise that their sums show, and not that of pairs.
+
+        What a batch contributes is compared with all draws, itself among them, so that its square is too small by its
+        share of the weights. The sum of the squares is known with an error, one standard deviation of which is added.
+        """
+        batches = draws.batches
+        sums = np.array([self.estimate.errors[rows].sum(axis=0) for rows in batches])
+        ahead = np.array([solved[:, rows].sum(axis=1) for rows in batches])
+        bends = np.square(self.estimate.bends.summed(batches)).sum(axis=1)
+        shares = np.array([draws.weights[rows].sum() for rows in batches])
+        shown = float(((0.5 * np.einsum("kd,kd->k", sums, ahead) + bends) / (1.0 - shares)).sum())
+        shown *= 1.0 + self.noise_sd / max(self.noise, 1e-300) / math.sqrt(len(batches))
+        least = constants.GRADIENT_BELIEF * by_pairs
+        return 1.0 - max(by_pairs - max(shown, least), 0.0) / max(self.noise, 1e-300)
 
     def _crossed(self, draws: Draws, solved: Array) -> float:
         """The sum of the squared inner products between different draws, by `constants.MOST_CROSSED` of them."""

@@ -121,6 +121,12 @@ class Process:
         half = solve_triangular(root, self.kernel(self.points, x), lower=True, check_finite=False)
         return np.asarray(np.maximum(self.variances(x) - np.einsum("nm,nm->m", half, half), 0.0))
 
+    def left_out(self) -> tuple[Array, Array]:
+        """The expected value at each point given all others (N,), and its variance (N,)."""
+        root, dual, _ = self._fitted
+        precision = np.square(solve_triangular(root, np.eye(len(root)), lower=True)).sum(axis=0)
+        return self.values - dual / precision, 1.0 / precision  # Rasmussen and Williams 2006, eq. (5.12)
+
     def weighted(self, x: Array, points: Array, weights: Array) -> tuple[Array, Array]:
         """``Σ_n w_n k(x, p_n)`` (M,) and its gradient (M, d); the weights are (N,) or, for each row, (M, N)."""
         rows = [slice(i, i + BLOCK) for i in range(0, len(x), BLOCK)]

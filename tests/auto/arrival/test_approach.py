@@ -125,3 +125,25 @@ def test_round_off_does_not_decide_where_it_goes(monkeypatch, scale):
     exact = approach_module.highest
     monkeypatch.setattr(approach_module, "highest", lambda g, H: (scale * exact(g, H)[0], exact(g, H)[1]))
     np.testing.assert_allclose(path(), straight, atol=1e-4)
+
+
+def test_it_goes_on_from_a_surface_by_few_steps():
+    """From N(0, I), far from a ridge that is a hundred times as long as wide; the surface has shown how it bends."""
+    d, rng = 6, np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    precision, peak = (U * np.geomspace(1.0, 1e-4, d)) @ U.T, U @ np.full(d, 30.0)
+
+    def f(x):
+        return -0.5 * np.einsum("ni,ij,nj->n", x - peak, precision, x - peak)
+
+    first, draws = Gaussian(variance=1.0, dim=d), rng.normal(size=(40, d))
+    approach = Approach.onward(first, draws, f(draws), -precision, budget=100)
+    assert not approach.climbing(1e9)
+    while not (approach.arrived(0.01) or approach.lost):
+        approach = approach.tell(f(approach.pending))
+    assert approach.climbing(1.0)
+    assert not approach.lost
+    assert len(approach.values) - len(draws) < 20
+    assert approach.values.max() > -0.01
+    q = approach.gaussian(first, Full(d))
+    assert np.linalg.eigvalsh(q.covariance).max() > 5.0, "wider than the Gaussian that it went on from"

@@ -126,3 +126,27 @@ def test_a_glance_at_one_mode_has_the_error_of_its_own_draws():
     both = rules._fit(archive, archive.view(wide))
     there = rules._glance(archive, both)(one)
     assert there.lower_bound_se < 0.3 * both.rest / np.sqrt(there.size)
+
+
+def test_on_raw_data_an_approach_goes_on_from_surfaces():
+    """Years, age and dollars as they are. Under flat priors the best Gaussian has the mean of least squares."""
+    rng = np.random.default_rng(0)
+    n = 200
+    X = np.column_stack(
+        [np.ones(n), rng.uniform(1980, 2020, n), rng.uniform(20, 60, n), rng.normal(5e3, 2e3, n)]
+    )
+    y = X @ [-5e3, 4.0, 30.0, 0.2] + rng.normal(scale=30.0, size=n)
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+
+    def f(theta):
+        z = (y - theta[:, :4] @ X.T) * np.exp(-theta[:, 4:])
+        return -0.5 * np.square(z).sum(axis=1) - n * theta[:, 4]
+
+    went_on = 0
+    for seed in range(3):
+        posterior = fit(f, dim=5, rng=seed)
+        assert posterior.converged
+        assert np.abs((posterior.mean[:4] - best) / posterior.std[:4]).max() < 0.15
+        phases = list(posterior.trace.phase)
+        went_on += "approach" in phases[phases.index("survey") :]
+    assert went_on > 0

@@ -8,6 +8,7 @@ import pytest
 from mgvbp import Auto, BlockDiagonal, Diagonal
 from mgvbp.auto.searches.by_gradients import ByGradients
 from mgvbp.auto.state import Phase
+from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.estimators.draws import sobol
 from mgvbp.families import Full
 
@@ -114,6 +115,27 @@ def test_strides_that_find_no_finite_density_or_a_lower_bound_leave_the_search_w
     for end in (nowhere, lower):
         assert end.q is state.q
         assert end.phase is Phase.REFINE
+
+
+def test_strides_that_a_limit_had_ended_go_on_with_a_larger_one():
+    rules, state = stuck()
+    assert state.surface is not None
+    poor = replace(state, surface=replace(state.surface, residual=1e3, r2=0.0))
+    rng = np.random.default_rng(0)
+
+    def noisy(theta):
+        return rng.standard_normal(len(theta)), rng.standard_normal(theta.shape)
+
+    end = stridden(rules, replace(poor, max_evaluations=state.n_evaluations + 1000), noisy)
+    ended = replace(
+        end, surface=poor.surface, ending=Ending.of(Outcome.MAX_EVALUATIONS, limit=end.max_evaluations)
+    )
+    larger = rules.extended(ended, end.max_evaluations + 2000)
+    assert larger.phase is Phase.STRIDE
+    assert larger.strides.q is end.strides.q
+    assert larger.strides.max_evaluations > end.strides.max_evaluations
+    settled = replace(ended, surface=state.surface)  # which is not poor: surfaces go on
+    assert rules.extended(settled, end.max_evaluations + 2000).phase is not Phase.STRIDE
 
 
 def test_strides_leave_a_part_of_the_evaluations_to_surfaces():

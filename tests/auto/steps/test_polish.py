@@ -9,7 +9,7 @@ from common import random_spd
 from mgvbp import Gaussian
 from mgvbp.auto import constants
 from mgvbp.auto.steps import polish
-from mgvbp.auto.steps.polish import higher
+from mgvbp.auto.steps.polish import higher, risen
 
 D = 3
 Q = Gaussian([1.0, -2.0, 0.5], variance=random_spd(np.random.default_rng(0), D))
@@ -107,3 +107,36 @@ def test_leaps_that_promise_less_and_less_end_early(monkeypatch, promises, looks
     surface = SimpleNamespace(q=Q, num_draws=100, lower_bound=0.0, size=100.0)
     assert higher(surface, None, glance, 0.01, np.random.default_rng(1), BEST, AXES) is None
     assert calls == list(range(looks))
+
+
+def seen(q, target, values=0.0, se=0.0):
+    """The exact surface of a Gaussian target at q, but for an error of the bound."""
+    L = q.family.dense_factor(q.factor)
+    inverse = np.linalg.inv(L)
+    P = target.precision
+    G = 0.5 * (inverse @ P @ inverse.T - np.eye(D))
+    g = inverse @ P @ (target.mean - q.mean)
+    shift = q.mean - target.mean
+    divergence = 0.5 * (np.trace(P @ q.covariance) - D + shift @ P @ shift)
+    divergence -= 0.5 * (np.linalg.slogdet(P)[1] - np.linalg.slogdet(q.precision)[1])
+    return SimpleNamespace(q=q, lower_bound=values - divergence, lower_bound_se=se, g=g, G=G, slopes=True)
+
+
+def test_a_gain_is_taken_from_the_slopes_within_the_error_of_the_values():
+    rng = np.random.default_rng(2)
+    target = Gaussian(rng.standard_normal(D), variance=random_spd(rng, D))
+    L = target.family.dense_factor(target.factor)
+    near, far = (
+        Gaussian(
+            target.mean + size * np.linalg.solve(L.T, np.ones(D)), variance=(1.0 + size) * target.covariance
+        )
+        for size in (0.02, 0.1)
+    )
+    exact = risen(seen(far, target), seen(near, target))
+    assert exact > 0.01
+    assert risen(seen(far, target, se=1.0), seen(near, target, 0.3)) == pytest.approx(exact, rel=0.03)
+    # what the values rule out is not believed
+    assert risen(seen(far, target, se=0.01), seen(near, target, 0.3)) == pytest.approx(exact + 0.3 - 0.02)
+    by_values = seen(far, target)
+    by_values.slopes = False
+    assert risen(by_values, seen(near, target, 0.3)) == pytest.approx(exact + 0.3)

@@ -27,7 +27,7 @@ def test_what_is_hidden_is_that_of_the_slow_direction():
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((8, 3))
     noise -= noise.mean(axis=0)
-    shares = [surfaces(0.01 * row) for row in noise]
+    shares = [(surfaces(0.01 * row), 0.125) for row in noise]
     start = np.array([0.1, 0.1, 0.1])
     found = hidden(q, surfaces(start), shares, surfaces(np.array([1.0, 1.0, 0.5])), (100.0, 50.0), 0.01)
     variance = float(np.var(RATES[2] * 0.01 * noise[:, 2], ddof=1)) / 8.0
@@ -54,5 +54,9 @@ def test_nothing_is_hidden_where_leaps_arrive():
         g = at.family.to_frame(at.factor, 0.3 - at.mean)
         return Surface(at, 0.0, 0.0, g, np.zeros((2, 2)), 100, 100.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
-    assert hidden(q, look, [look, look], look, (100.0, 50.0), 0.01) == (0.0, 0.0, 0.0)
-    assert hidden(q, lambda at: None, [look, look], look, (100.0, 50.0), 0.01) == (0.0, 0.0, 0.0)
+    assert hidden(q, look, [(look, 0.5), (look, 0.5)], look, (100.0, 50.0), 0.01) == (0.0, 0.0, 0.0)
+    assert hidden(q, lambda at: None, [(look, 0.5), (look, 0.5)], look, (100.0, 50.0), 0.01) == (
+        0.0,
+        0.0,
+        0.0,
+    )

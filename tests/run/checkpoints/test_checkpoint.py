@@ -780,12 +780,12 @@ def test_other_files_are_refused(path, saved):
         with pytest.raises(FileFormatError, match=r"run\.npz"):
             mgvbp.resume(path, Density())
     np.savez(path, **parts)
-    with pytest.raises(FileFormatError, match="does not hold a mgvbp posterior"):
+    with pytest.raises(FileFormatError, match=r"not a posterior but the checkpoint of a run: mgvbp\.resume"):
         mgvbp.load(path)
     posterior = mgvbp.resume(path, Density())
     assert same(posterior, whole())
     posterior.save(path)
-    with pytest.raises(FileFormatError, match="does not hold a mgvbp checkpoint"):
+    with pytest.raises(FileFormatError, match=r"not a checkpoint but a saved posterior: mgvbp\.load"):
         mgvbp.resume(path, Density())
     for other in (path.with_name("nothing"), path.parent):
         with pytest.raises(OSError, match="directory"):

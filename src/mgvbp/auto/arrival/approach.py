@@ -89,6 +89,8 @@ class Approach:
     """Whether the step ends inside of the region."""
     width: float = 1.0
     reach: float = math.inf
+    frame: Gaussian | None = None
+    """The Gaussian in whose frame it goes on from a surface; None if it began with no knowledge of the curvature."""
 
     @classmethod
     def start(cls, dim: int, budget: int, centre: Array | float = 0.0) -> Approach:
@@ -96,6 +98,15 @@ class Approach:
         centre = centre + BESIDE * np.cos(np.arange(1.0, dim + 1.0))
         first = centre + np.concatenate([np.zeros((1, dim)), np.eye(dim), -np.eye(dim)])
         return cls(np.empty((0, dim)), np.empty(0), np.zeros((dim, dim)), first, budget)
+
+    @classmethod
+    def onward(cls, q: Gaussian, points: Array, values: Array, curvature: Array, budget: int) -> Approach:
+        """Go on from draws (n, d) in the frame of ``q``, where a surface has shown the curvature (d, d).
+
+        ``budget`` is the most further evaluations. The region begins about as wide as the draws are spread.
+        """
+        most = len(values) + budget
+        return cls(points, values, curvature, points[:0], most, width=math.sqrt(q.dim), frame=q)._aimed()
 
     @property
     def best(self) -> Array:
@@ -118,8 +129,16 @@ class Approach:
 
         If that is so because the region is small, the approach goes on.
         """
-        wide = self.interior or self.reach >= WIDE
-        return bool(max(self.promised, self.gained) < promise and wide)
+        if self.frame is None:
+            wide = self.reach >= WIDE
+        else:
+            wide = bool((self._half_axes() >= WIDE * self._deviations()).all())
+        return bool(max(self.promised, self.gained) < promise and (self.interior or wide))
+
+    def climbing(self, nats: float) -> bool:
+        """Whether the last 2d points have gained more than ``nats``."""
+        before = self.values[: -2 * len(self.best)].max(initial=-np.inf)
+        return bool(self.values.max() - before > nats)
 
     def far(self, nats: float) -> bool:
         """Whether the best of the first values is more than so many nats above the median.
@@ -136,10 +155,12 @@ class Approach:
     def gaussian(self, first: Gaussian, family: Family) -> Gaussian:
         """Laplace's approximation at the best point; where the curvature is hardly known it is rather too narrow.
 
-        In no direction is it wider than the initial Gaussian.
+        In no direction is it wider than the initial Gaussian, unless a surface has shown the curvature.
         """
         eigenvalues, U = np.linalg.eigh(-self.curvature)
-        least = max(1.0, UNKNOWN * float(np.median(np.abs(eigenvalues))))
+        least = UNKNOWN * float(np.median(np.abs(eigenvalues)))
+        if self.frame is None:
+            least = max(1.0, least)
         L = first.family.dense_factor(first.factor)
         root = L @ (U * np.sqrt(np.maximum(eigenvalues, least)))
         mean = first.mean + first.family.from_frame(first.factor, self.best)

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.linalg import Array
 from mgvbp.estimators.draws import sobol
 from mgvbp.families.mixture import GaussianMixture
+from mgvbp.surfaces.surrogate import Surrogate
 
 POINTS = 256
 """Points for each of up to four Gaussians; with 64 the KL on an ODE posterior is half as large again."""

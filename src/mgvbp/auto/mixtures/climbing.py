@@ -13,12 +13,13 @@ import numpy as np
 
 from mgvbp.auto.mixtures.ascent import Position, halved, paired, points
 from mgvbp.auto.mixtures.distance import measuring, weighed
-from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, MOST_PARAMETERS, Rounds, log_volume, measured_by
+from mgvbp.auto.mixtures.rounds import FEWEST_COMPONENTS, MOST_PARAMETERS, Rounds, measured_by
 from mgvbp.auto.mixtures.state import MixtureState, Question
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.methods.optimizer import STREAM
+from mgvbp.surfaces.surrogate import log_volume
 
 POINTS_PER_PARAMETER = 4
 """Points for each of the d + 2 coefficients of a Gaussian; with half as many a climb with eight Gaussians fits the
@@ -178,7 +179,7 @@ class Climbing(Rounds):
         near = not first and self._near(state)
         fixed = self.aim.components is not None
         ends = short or (not again and (full or ((near or self._stuck(state)) and not fixed)))
-        return self._judged(best.distance) if ends else None
+        return self.judged(best.distance) if ends else None
 
     def _verified(self, state: MixtureState) -> MixtureState:
         """Ask for draws of the best mixture, so many that its distance is sure."""

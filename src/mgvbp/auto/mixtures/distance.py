@@ -18,10 +18,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mgvbp.auto.mixtures.exploration import candidates, log_proposal
-from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
 from mgvbp.families.mixture import GaussianMixture
+from mgvbp.surfaces.surrogate import Surrogate
 
 FREE_DRAWS = 4000
 """Draws under the surrogate; their share in the errors is counted."""

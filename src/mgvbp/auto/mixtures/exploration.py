@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-from mgvbp.auto.mixtures.surrogate import Surrogate
 from mgvbp.core.linalg import Array
 from mgvbp.families.mixture import GaussianMixture
+from mgvbp.surfaces.surrogate import Surrogate
 
 CANDIDATES = 1500
 """Candidates among which draws are chosen."""

@@ -17,16 +17,15 @@ from mgvbp.auto.mixtures.ascent import ascended, clustered, split
 from mgvbp.auto.mixtures.distance import expected, log_mass, measured, measuring
 from mgvbp.auto.mixtures.exploration import informative, walked
 from mgvbp.auto.mixtures.scouts import NEGLIGIBLE
-from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried, to_frame
-from mgvbp.auto.mixtures.surrogate import Surrogate, fitted, reach
+from mgvbp.auto.mixtures.state import MixtureState, Place, Question, Tried
 from mgvbp.core.checks import positive_number
 from mgvbp.core.distance import Distance
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
-from mgvbp.families.gaussian import Gaussian
-from mgvbp.families.mixture import GaussianMixture
+from mgvbp.families.mixture import GaussianMixture, to_frame
 from mgvbp.methods.optimizer import STREAM
 from mgvbp.surfaces.process import usual
+from mgvbp.surfaces.surrogate import Surrogate, axes_of, fitted, log_volume, reach
 
 MOST_PARAMETERS = 40
 """Most parameters for which a mixture is tried by values: beyond that a surrogate takes more draws than it can hold."""
@@ -121,7 +120,7 @@ class Rounds:
             x=frame.family.to_frame(frame.factor, theta - frame.mean),
             values=values - log_volume(frame),
             numbers=usual(frame.dim),
-            axes=(frame.family.from_frame(frame.factor, np.eye(frame.dim)) / frame.std, np.eye(frame.dim)),
+            axes=axes_of(frame),
             tried=(),
             most=spent + extra if state.most is None else state.most,
             reserve=int(MORE * extra) if state.most is None else state.reserve,
@@ -162,7 +161,7 @@ class Rounds:
 
         The next surrogate goes through its draws, which have shown where the last one was wrong.
         """
-        judged = self._judged(state.tried[-1].distance)
+        judged = self.judged(state.tried[-1].distance)
         if judged.outcome is Outcome.CONFIRMED and not self._refuted(state):
             return replace(state, ending=judged)
         if state.most is not None:
@@ -182,11 +181,11 @@ class Rounds:
         error = math.hypot(before.kl_se, now.kl_se)
         return now.kl - error > max(self.aim.kl_tol, before.kl + error)
 
-    def _judged(self, distance: Distance) -> Ending:
+    def judged(self, distance: Distance, what: str = "mixture") -> Ending:
         """Whether the distance of the result is sure enough."""
         sure = math.isfinite(distance.kl) and distance.kl_se <= max(self.aim.kl_tol, 2.0 * SURE * distance.kl)
         outcome = Outcome.CONFIRMED if sure else Outcome.UNCONFIRMED
-        return Ending.of(outcome, kl=distance.kl, se=distance.kl_se)
+        return Ending.of(outcome, what=what, kl=distance.kl, se=distance.kl_se)
 
     def _ended(self, state: MixtureState) -> Ending | None:
         tried, best = state.tried, state.best
@@ -210,10 +209,10 @@ class Rounds:
             and _gained(tried, 1) < least
         )
         if sure and (near or full or (stuck and _confirmed(best.distance))):
-            return Ending.of(Outcome.CONFIRMED, kl=best.distance.kl, se=best.distance.kl_se)
+            return self.judged(best.distance)
         reserved = max(2 * LEAST, 2 * state.batch)
         if state.room < 2 * LEAST + reserved or len(tried) >= MOST_ROUNDS:
-            return self._judged(best.distance)
+            return self.judged(best.distance)
         return None
 
     @property
@@ -333,11 +332,6 @@ def measured_by(state: MixtureState, values: Array, distance: Distance) -> Mixtu
         tried=(*state.tried, Tried(state.question.mixture, distance)),
         spent=state.spent + len(values),
     )
-
-
-def log_volume(frame: Gaussian) -> float:
-    """Log density of θ less that of its place in the frame."""
-    return float(np.log(frame.family.diagonal(frame.factor)).sum())
 
 
 def _misled(state: MixtureState) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mgvbp.auto.mixtures.climbing import Climbing
 from mgvbp.auto.mixtures.rounds import MOST_PARAMETERS, Aim, Rounds
 from mgvbp.auto.mixtures.scouts import Scouts
-from mgvbp.auto.mixtures.state import MixtureState, Place, Tried, from_frame
+from mgvbp.auto.mixtures.state import MixtureState, Place, Tried
 from mgvbp.auto.search import Search
 from mgvbp.auto.searches.rules import Rules
 from mgvbp.auto.state import SearchState
@@ -22,7 +22,7 @@ from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.core.threads import one_thread
 from mgvbp.families.gaussian import Gaussian
-from mgvbp.families.mixture import GaussianMixture
+from mgvbp.families.mixture import GaussianMixture, from_frame
 from mgvbp.methods.optimizer import STREAM, Info
 
 MOST_WITH_GRADIENTS = 100
@@ -161,7 +161,12 @@ class MixtureSearch:
     def ending(self) -> Ending | None:
         """Why the search ended; None while it goes on."""
         ending = self.state.ending
-        if ending is None or ending.outcome is not Outcome.CONFIRMED or self.state.starts.asked_for > 1:
+        if ending is None or ending.outcome not in (Outcome.CONFIRMED, Outcome.UNCONFIRMED):
+            return ending
+        best = self.best
+        if isinstance(best.q, Gaussian) and best.distance is not None:
+            ending = self._rounds.judged(best.distance, "Gaussian")
+        if ending.outcome is not Outcome.CONFIRMED or self.state.starts.asked_for > 1:
             return ending
         return replace(ending, sentence=ending.sentence + UNSEEN)
 

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from mgvbp.auto.mixtures.ascent import Position
 from mgvbp.auto.mixtures.distance import Expected
 from mgvbp.auto.mixtures.scouts import Scouts
@@ -132,20 +130,3 @@ class MixtureState:
     def room(self) -> float:
         """Evaluations that are left."""
         return math.inf if self.most is None else self.most - self.spent
-
-
-def to_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
-    """A mixture of θ as one of ``ε = Lᵀ(θ − μ)``."""
-    inverse = frame.family.solve(frame.factor, np.eye(frame.dim)).T  # L⁻¹
-    factors = np.tril(np.stack([inverse @ L for L in mixture.factors]))
-    return GaussianMixture(
-        mixture.weights, frame.family.to_frame(frame.factor, mixture.means - frame.mean), factors
-    )
-
-
-def from_frame(frame: Gaussian, mixture: GaussianMixture) -> GaussianMixture:
-    """A mixture of ε as one of ``θ = μ + L⁻ᵀ ε``."""
-    factors = np.tril(np.stack([frame.factor @ L for L in mixture.factors]))
-    return GaussianMixture(
-        mixture.weights, frame.mean + frame.family.from_frame(frame.factor, mixture.means), factors
-    )

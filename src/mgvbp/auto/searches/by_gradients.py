@@ -26,12 +26,13 @@ from mgvbp.auto.searches.rules import refined
 from mgvbp.auto.searches.strides import Strides
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.auto.steps.leap import Leap, propose
-from mgvbp.auto.steps.polish import Look, polish
+from mgvbp.auto.steps.polish import Look, polish, slope
 from mgvbp.auto.trial.chords import contradiction
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Check, Ending, Outcome
 from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError
+from mgvbp.estimators.draws import balanced
 from mgvbp.families import Family, Full
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.problem.problem import Prior, density_and_gradient
@@ -91,9 +92,18 @@ class ByGradients(Strides):
         q = self._proposal(state)
         if not self._paired(state):
             return self._sample(state, count, rng)
-        half = rng.standard_normal((-(-count // 2), self.dim))
-        eps = np.stack([half, -half], axis=1).reshape(-1, self.dim)[:count]
-        return q.mean + q.family.from_frame(q.factor, eps)
+        eps = [balanced(rng, int(pairs), self.dim) for pairs in self._batches(state, count)]
+        return q.mean + q.family.from_frame(q.factor, np.concatenate(eps))
+
+    def _batches(self, state: SearchState, count: int) -> NDArray[np.intp]:
+        """The numbers of pairs of the batches that ``count`` draws or a few more consist of."""
+        pairs, least = -(-count // 2), math.ceil(constants.BALANCED * self.dim)
+        if state.phase is Phase.REFINE and not self._pairs_only:
+            pairs = max(pairs, least)
+        if pairs < least:
+            return np.ones(pairs, dtype=np.intp)
+        number = pairs // least
+        return np.diff(np.arange(number + 1) * pairs // number)
 
     def _evaluated(self, theta: Array, values: ArrayLike, gradients: ArrayLike | None) -> tuple[Array, ...]:
         return density_and_gradient(self.prior, theta, values, gradients)
@@ -117,8 +127,11 @@ class ByGradients(Strides):
             return self._halved(told, state.chords.tell(values, gradients))
         if state.phase in (Phase.TRIAL, Phase.WITNESS):
             return self._testified(state, theta, values, gradients)
-        source, paired = self._proposal(state), self._paired(state)
-        archive = state.archive.add(source, theta, values, gradients, paired=paired)
+        source, groups = self._proposal(state), None
+        if self._paired(state):
+            sizes = 2 * self._batches(state, len(theta))
+            groups = np.repeat(np.arange(len(sizes)), sizes)[: len(theta)]
+        archive = state.archive.add(source, theta, values, gradients, groups=groups)
         return replace(
             told, archive=archive.recent(constants.KEPT * self.dim) if self._pairs_only else archive
         )
@@ -221,10 +234,17 @@ class ByGradients(Strides):
         return super()._settled(state, surface)
 
     def _in_vain(self, state: SearchState, surface: Surface, rival: SearchState) -> bool:
-        """Whether a visit has led back to the result that was left, or is far below it and has taken long."""
+        """Whether a visit leads back to the result that was left, or is far below it and has taken long.
+
+        A concave bound rises towards the result by at least what that is higher. Where it rises by less than half of
+        that, there is a valley between them.
+        """
         if surface.poor:
             return False
         if near(state.q, rival.q):
+            return True
+        higher = rival.lower_bound - surface.lower_bound
+        if surface.slopes and higher > surface.gap + surface.noise and slope(surface, rival.q) > 0.5 * higher:
             return True
         long = state.n_evaluations > (1.0 + constants.VISIT_SHARE) * rival.n_evaluations
         return long and self._cannot_be_better(
@@ -251,13 +271,13 @@ class ByGradients(Strides):
     def _followed(self, state: SearchState, surface: Surface) -> SearchState:
         """Go to the optimum of the bound on the draws at hand, and make more draws there."""
         least = max(constants.POLISHED_GAP * self.least_gain * self.tol, constants.FOLLOWED * surface.noise)
-        best, _ = polish(surface, self._look(state.archive, surface), least, self.tol)
+        best, _, gained = polish(surface, self._look(state.archive, surface), least, self.tol)
         if best is surface:
             return super()._settled(state, surface)
         if state.rival is not None and near(best.q, state.rival.q):
             return self._returned(state, state.rival)
         more = max(self.least, math.ceil(constants.FOLLOWED * surface.size))
-        stretch = (best.lower_bound - surface.lower_bound) / max(surface.gap, surface.noise)
+        stretch = gained / max(surface.gap, surface.noise)
         moved = replace(
             state,
             q=best.q,

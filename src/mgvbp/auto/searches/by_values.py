@@ -1,6 +1,7 @@
 r"""The search by values alone.
 
-1. *Approach* (`approach`): a few points show whether the posterior is far away. If so, Newton's steps lead there.
+1. *Approach* (`approach`): a few points show whether the posterior is far away. If so, Newton's steps lead there; they
+   go on from a surface that predicts nearly everything and still promises much.
 2. *Survey* q with about 1.3 draws per coefficient of a quadratic, and fit the surface.
 3. *Evolve* where the surface misses much, or the approach was lost: CMA-ES runs until a Gaussian may fit
    (`evolution`).
@@ -80,8 +81,8 @@ class ByValues(FarAway):
         if isinstance(state.far, Evolution):
             return state.far.draw(rng)
         if isinstance(state.far, Approach):
-            first = state.first
-            theta = first.mean + first.family.from_frame(first.factor, state.far.pending)
+            frame = state.far.frame or state.first
+            theta = frame.mean + frame.family.from_frame(frame.factor, state.far.pending)
         else:
             theta = self._sample(state, count, rng)
         return np.concatenate([theta, theta[:1], theta[:1]]) if self._copying(state) else theta
@@ -179,7 +180,13 @@ class ByValues(FarAway):
         return state, after.lower_bound - before.lower_bound, se
 
     def _trying(self, state: SearchState, leap: Leap, surface: Surface) -> SearchState:
-        """Where a verified result gains less than the tolerance by a leap, fresh draws need not verify it again."""
+        """Far away, an approach goes on from the surface instead.
+
+        Where a verified result gains less than the tolerance by a leap, fresh draws need not verify it again.
+        """
+        onward = self._onward(state, surface, leap)
+        if onward is not None:
+            return replace(state, far=onward, onward=state.onward + 1, phase=Phase.APPROACH, verified=False)
         tried = super()._trying(state, leap, surface)
         return replace(tried, verified=state.verified and leap.gain < self.tol)
 

@@ -33,7 +33,12 @@ class Doubts(Elsewhere):
         archive, q = state.archive, surface.q
         fresh = archive.latest(self._num_fresh(surface.rest))
         count = int(np.clip(surface.size / (2 * (self.dim + 1)), 2, constants.MOST_SHARES))
-        shares = [self._look(part, surface) for part in archive.parted(count)]
+        share = archive.shares(count)
+        weights = np.bincount(share, archive.view(q).weights)
+        parts = [archive.some(np.flatnonzero(share == k)) for k in range(count)]
+        shares = [
+            (self._look(part, surface), float(weight)) for part, weight in zip(parts, weights, strict=True)
+        ]
         looks = self._look(archive, surface), shares, self._look(fresh, surface)
         size = fresh.view(q).size
         noise, shown, needed = hidden(q, *looks, (surface.size, size), self.tol)

@@ -1,7 +1,7 @@
 """Far away by values: where an approach ends, when an evolution begins, and what the search goes on with after it.
 
-An approach (`approach`) is tried first. An evolution (`evolution`) begins where that is lost, where a surface misleads,
-or to look at another mode.
+An approach (`approach`) is tried first; from a surface that promises much it goes on. An evolution (`evolution`) begins
+where an approach is lost, where a surface misleads, or to look at another mode.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import math
 import numpy as np
 
 from mgvbp.auto import constants
-from mgvbp.auto.arrival.approach import Approach
+from mgvbp.auto.arrival.approach import Approach, highest
 from mgvbp.auto.arrival.evolution import Evolution, moments, project
 from mgvbp.auto.searches.court import Court
 from mgvbp.auto.state import Phase, SearchState
+from mgvbp.auto.steps.leap import Leap
 from mgvbp.auto.trial.rivals import inside, peak
 from mgvbp.core.linalg import Array
 from mgvbp.core.outcome import Ending, Outcome
@@ -22,7 +23,7 @@ from mgvbp.core.records import replace
 from mgvbp.families import Family
 from mgvbp.families.gaussian import Gaussian
 from mgvbp.surfaces.archive import Archive, equal_view
-from mgvbp.surfaces.surface import fit_surface
+from mgvbp.surfaces.surface import Surface, fit_surface
 
 
 class FarAway(Court):
@@ -37,15 +38,16 @@ class FarAway(Court):
         """Take a step of the approach; it ends where a Gaussian may fit, and begins only if that is far away."""
         if approach is state.far:  # the limit has cut its first points short
             return state
-        beginning = len(approach.values) == 2 * self.dim + 1
-        near = beginning and not approach.far(constants.FAR * (0.5 * self.dim + 1.0))
+        beginning = approach.frame is None and len(approach.values) == 2 * self.dim + 1
+        much = constants.FAR * (0.5 * self.dim + 1.0)
+        near = beginning and not approach.far(much)
         if near or approach.endless or state.archive.noise:  # noise would mislead it
             return self._surveying(replace(state, far=None))
         arrived = approach.arrived(constants.PROMISE * self.dim + 0.5)
         if not (arrived or approach.lost) and state.room > 0:
             return replace(state, far=approach)
-        q = approach.gaussian(state.first, self.family)
-        if arrived:
+        q = approach.gaussian(approach.frame or state.first, self.family)
+        if arrived or approach.frame is not None or (approach.lost and approach.climbing(much)):
             narrower = Gaussian.from_factor(q.mean, q.factor / constants.SURVEYED, self.family)
             return self._begun_anew(replace(state, far=None), narrower)
         if approach.lost:
@@ -54,6 +56,30 @@ class FarAway(Court):
         else:
             state = replace(state, far=approach)
         return replace(state, q=q) if state.room <= 0 else state
+
+    def _onward(self, state: SearchState, surface: Surface, leap: Leap) -> Approach | None:
+        """An approach that goes on from a surface which predicts nearly everything; None if the leap is as good.
+
+        A leap takes a surface's worth of draws and goes no further than the surface is believed. Steps of an approach
+        take one evaluation each, and correct the surface on their way.
+        """
+        q, archive = surface.q, state.archive
+        unsure = surface.clipped or surface.r2 < constants.PREDICTED or bool(archive.noise)
+        if (
+            unsure
+            or state.onward == constants.MOST_ONWARD
+            or state.rival
+            or self.dim > constants.MOST_APPROACHED
+        ):
+            return None
+        H = np.eye(self.dim) + 2.0 * surface.G
+        radius = constants.ONWARD_RADIUS * math.sqrt(self.dim)
+        _, promise = highest(radius * surface.g, -(radius**2) * H)
+        if promise < max(constants.FAR * (0.5 * self.dim + 1.0), leap.gain / constants.ONWARD_SHARE):
+            return None
+        finite = np.isfinite(archive.values)
+        points = q.family.to_frame(q.factor, archive.theta[finite] - q.mean)
+        return Approach.onward(q, points, archive.values[finite], -H, constants.ONWARD * (self.dim + 2))
 
     def _escaped(self, state: SearchState) -> SearchState:
         """Begin an evolution."""

@@ -68,7 +68,8 @@ class ManyParameters(ByGradients):
         if state.phase is Phase.VERIFY and len(state.archive.theta) < SAMPLE:
             some = slice(None, SAMPLE)
             archive = Archive.empty(self.dim, state.archive.noise)
-            archive = archive.add(state.q, theta[some], *(part[some] for part in evaluated), paired=True)
+            pairs = np.arange(len(theta[some])) // 2
+            archive = archive.add(state.q, theta[some], *(part[some] for part in evaluated), groups=pairs)
             told = replace(told, archive=archive)
         return replace(told, moments=moments)
 

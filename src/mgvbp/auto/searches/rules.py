@@ -232,9 +232,22 @@ class Rules(ABC):
             if state.rival is not None and state.rival.lower_bound > state.lower_bound:
                 state = in_time(state.rival, state)
                 whole = False
+            if (best := self._higher(state)) is not None:
+                there = replace(state, q=best.q, surface=best, trial=None, suspects=(), chords=None)
+                state, whole = refined(replace(there, verified=False), best.size), False
             # what was to be evaluated as a whole still waits for a larger limit
             return replace(state, want=state.want if whole else 0, leap=None, ending=ending)
         return replace(state, verified=False) if state.want > state.room else state
+
+    def _higher(self, state: SearchState) -> Surface | None:
+        """The best surface so far, if its bound is surely higher than where the search is."""
+        best = state.best
+        if best is None or state.surface is None:
+            return best
+        few = best.size < self.enough  # these may misjudge their bound by a nat and more
+        doubt = constants.FEW_DOUBT + 0.5 * self.dim if few else 0.0
+        level = state.lower_bound + constants.CONFIDENCE * state.lower_bound_se
+        return best if _surely(best) - doubt > level else None
 
     def _judged(self, state: SearchState, leap: Leap, view: View) -> SearchState:
         """Keep the leap that led to this view, or go back."""
@@ -263,6 +276,10 @@ class Rules(ABC):
         state = replace(state, surface=surface)
         if surface is None or self._misleading(state, surface):
             return self._escaped(state)
+        if not surface.clipped and _surely(surface) > (
+            -math.inf if state.best is None else _surely(state.best)
+        ):
+            state = replace(state, best=surface)
         certain = state.failures == 0 and (
             surface.r2 > constants.PREDICTED or surface.residual < constants.SMALL_RESIDUAL
         )
@@ -324,14 +341,16 @@ class Rules(ABC):
         least = max(
             constants.POLISHED_GAP * self.least_gain * self.tol, constants.POLISHED_NOISE * surface.noise
         )
-        best, arrived = polish(surface, self._follow(archive, surface), least, self.tol)
+        best, arrived, gained = polish(surface, self._follow(archive, surface), least, self.tol)
         if best is not surface:
             best = self._fit(archive, archive.view(best.q), surface) or surface
         best = best.cautious
         last = propose(best, state.radius, extrapolate=False)
         if last is None:
             return None
-        gained, promised = best.lower_bound - surface.lower_bound, max(surface.gap, surface.noise)
+        promised = max(surface.gap, surface.noise)
+        if not surface.slopes:
+            gained = best.lower_bound - surface.lower_bound
         known = gained < constants.TELLING * promised  # q was at the optimum before: nothing new is learnt
         polished = replace(
             state,
@@ -393,6 +412,11 @@ class Rules(ABC):
         )
 
 
+def _surely(surface: Surface) -> float:
+    """What the bound of a surface is at least, but for rare errors."""
+    return surface.lower_bound - constants.CONFIDENCE * surface.lower_bound_se
+
+
 def in_time(earlier: SearchState, now: SearchState) -> SearchState:
     """An earlier state, with what has been counted since."""
     counted = (
@@ -406,9 +430,11 @@ def in_time(earlier: SearchState, now: SearchState) -> SearchState:
         "climbs",
         "climbed",
         "strides",
+        "onward",
         "seen",
         "wide",
         "record",
+        "best",
         "random",
     )
     return replace(earlier, want=0, **{name: getattr(now, name) for name in counted})

@@ -20,6 +20,7 @@ from mgvbp.auto.searches.rules import refined
 from mgvbp.auto.searches.structured import ByStructure
 from mgvbp.auto.state import Phase, SearchState
 from mgvbp.core.linalg import Array
+from mgvbp.core.outcome import Outcome
 from mgvbp.core.records import replace
 from mgvbp.errors import DivergenceError
 from mgvbp.families import Family, Full, SparsePrecision
@@ -49,6 +50,18 @@ class Strides(Doubts):
         most = math.floor(constants.STRIDES_SHARE * state.room)
         strides = self._strider.start(q, (*state.key, state.iteration), most)
         return replace(state, strides=strides, leap=None, phase=Phase.STRIDE, want=2 * strides.pairs)
+
+    def extended(self, state: SearchState, max_evaluations: int) -> SearchState:
+        """Set another limit; strides that their share of the old one had ended go on."""
+        strides, surface = state.strides, state.surface
+        endings = (strides.ending, state.ending) if strides is not None else (None,)
+        short = all(ending is not None and ending.outcome is Outcome.MAX_EVALUATIONS for ending in endings)
+        if strides is not None and short and surface is not None and surface.poor:
+            more = math.floor(constants.STRIDES_SHARE * (max_evaluations - state.n_evaluations))
+            strides = self._strider.extended(strides, strides.n_evaluations + more)
+            if strides.ending is None:
+                state = replace(state, strides=strides, leap=None, phase=Phase.STRIDE, want=2 * strides.pairs)
+        return super().extended(state, max_evaluations)
 
     def _strode(self, state: SearchState, theta: Array, values: Array, gradients: Array) -> SearchState:
         """Take the values at the draws of a stride; look at the surface where the last one has led, if it is higher."""

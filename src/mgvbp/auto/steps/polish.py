@@ -10,6 +10,7 @@ least. All surfaces come from the same draws, so that their bounds can be compar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ class Polished(NamedTuple):
     """The surface with the best bound."""
     arrived: bool
     """Whether it is the optimum of these draws; otherwise the leaps led to where the draws say little."""
+    gained: float
+    """By how many nats its bound is higher than that of the first surface."""
 
 
 def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
@@ -49,11 +52,12 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
         Nats that matter: if all leaps together gain far less, the optimum of these draws is reached.
     """
     start = best = current = surface
+    height = gained = 0.0
     points: list[Array] = []
     images: list[Array] = []
     for _ in range(min(constants.MOST_LEAPS, max(2, constants.MOST_POLISHED // surface.num_draws))):
         if current.gap < least:
-            return Polished(best, True)
+            return Polished(best, True, gained)
         target = step(current, 1.0)
         if target is None:
             break
@@ -64,11 +68,34 @@ def polish(surface: Surface, look: Look, least: float, tol: float) -> Polished:
         following = look(mixed or target)
         if following is None or following.clipped or following.size < constants.POLISHED_SHARE * start.size:
             break
+        height += risen(current, following)
         current = following
-        if current.lower_bound > best.lower_bound:
-            best = current
-    arrived = best.gap < least or best.lower_bound - start.lower_bound < constants.POLISHED_GAIN * tol
-    return Polished(best, arrived)
+        if height > gained:
+            best, gained = current, height
+    arrived = best.gap < least or gained < constants.POLISHED_GAIN * tol
+    return Polished(best, arrived, gained)
+
+
+def risen(before: Surface, after: Surface) -> float:
+    """By how many nats the bound is higher at a second surface.
+
+    The difference of two bounds has the noise of the values, which may be far more than what gradients say: half the
+    sum of the bound's slopes along the way, at either end. They are believed within the error of the values.
+    """
+    by_values = after.lower_bound - before.lower_bound
+    if not (before.slopes and after.slopes):
+        return by_values
+    by_slopes = 0.5 * (slope(before, after.q) - slope(after, before.q))
+    error = constants.CONFIDENCE * math.hypot(before.lower_bound_se, after.lower_bound_se)
+    return min(max(by_slopes, by_values - error), by_values + error)
+
+
+def slope(surface: Surface, q: Gaussian) -> float:
+    """The derivative of the bound on the straight way to ``q``, at its beginning, by the gradients."""
+    x, d = coordinates(surface.q, q), q.dim
+    precision, family = x[d:].reshape(q.family.shape), q.family
+    G = family.from_dense(surface.G)
+    return float(surface.g @ x[:d] + np.vdot(G, family.shift(precision, -1.0)))
 
 
 def higher(

@@ -38,7 +38,12 @@ class Hidden(NamedTuple):
 
 
 def hidden(
-    q: Gaussian, whole: Look, shares: list[Look], fresh: Look, sizes: tuple[float, float], tol: float
+    q: Gaussian,
+    whole: Look,
+    shares: list[tuple[Look, float]],
+    fresh: Look,
+    sizes: tuple[float, float],
+    tol: float,
 ) -> Hidden:
     """What slow directions at ``q`` hide.
 
@@ -47,8 +52,8 @@ def hidden(
     q : Gaussian
     whole, fresh : callable
         They fit surfaces at a Gaussian, to all draws and to those that have not chosen q.
-    shares : list of callables
-        Each fits surfaces to its own share of all draws: they differ by noise.
+    shares : list of (callable, float)
+        Each fits surfaces to its own share of all draws, and how much that weighs: they differ by noise.
     sizes : (float, float)
         The effective numbers of all draws, and of the fresh ones.
     tol : float
@@ -56,12 +61,15 @@ def hidden(
     """
     leap = _leap(q, whole)
     here, there = leap(0.0), _leap(q, fresh)(0.0)
-    several = [r for r in (_leap(q, share)(0.0) for share in shares) if r is not None]
+    several = [r for r in (_leap(q, share)(0.0) for share, _ in shares) if r is not None]
     if here is None or there is None or len(several) < len(shares):
         return Hidden(0.0, 0.0, 0.0)
     rates, V = _slowest(leap, here)
     stretch = 1.0 / np.clip(rates, 1.0 / constants.MOST_SLOW, 1.0)
-    variances = (np.array(several) @ V.T).var(axis=0, ddof=1) / len(several)
+    weights = np.array([weight for _, weight in shares])[:, None]
+    along = np.array(several) @ V.T
+    squares = np.square(weights * (along - (weights * along).sum(axis=0))).sum(axis=0)
+    variances = squares / (1.0 - float(np.square(weights).sum()))  # of the mean of the shares
     doubtful = 0.5 * constants.SLOWER * stretch
     cost = doubtful * variances * sizes[0]  # of the noise of one fresh draw
     chance = cost / sizes[1] + doubtful * variances  # of the fresh draws, and of those that have chosen q

@@ -5,6 +5,17 @@ from mgvbp.posterior.diagnostics.diagnosing import affordable, diagnose
 from mgvbp.posterior.diagnostics.diagnosis import Diagnosis
 from mgvbp.posterior.diagnostics.pool import kept
 from mgvbp.posterior.diagnostics.resampling import resample
-from mgvbp.posterior.diagnostics.weights import LogDensity
+from mgvbp.posterior.diagnostics.verdict import cost_of_mixture
+from mgvbp.posterior.diagnostics.weights import LogDensity, Target
 
-__all__ = ["Condition", "Diagnosis", "LogDensity", "affordable", "diagnose", "kept", "resample"]
+__all__ = [
+    "Condition",
+    "Diagnosis",
+    "LogDensity",
+    "Target",
+    "affordable",
+    "cost_of_mixture",
+    "diagnose",
+    "kept",
+    "resample",
+]

@@ -19,6 +19,7 @@ from mgvbp.posterior.diagnostics.marginals import Marginals, by_weights
 from mgvbp.posterior.diagnostics.outer import MOST, PER_DRAW, Outer
 from mgvbp.posterior.diagnostics.path import UNLIKELY, by_path, by_profiles
 from mgvbp.posterior.diagnostics.pool import Outside, Pool, pooled
+from mgvbp.posterior.diagnostics.predicted import by_surrogate
 from mgvbp.posterior.diagnostics.verdict import ERRORS, TOLERANCE, correctable
 from mgvbp.posterior.diagnostics.weights import (
     LogDensity,
@@ -55,6 +56,11 @@ OBLIQUE = 0.01
 known although every line looks right: there are tails in directions that mix the parameters. Independent t variables
 that are turned have 0.013 with four degrees of freedom, and 0.004 with ten."""
 
+FINE = 0.1 * TOLERANCE
+"""Errors of the weights below which no surrogate is needed ..."""
+PLENTY = 5000
+"""... nor with so many draws, of which it could hold a fifth."""
+
 MISSED = 0.08
 """With a larger share of the weight on draws that hardly came from q, q misses much of the mass. Other modes have 0.1
 and more there; heavy tails of Student's t with three degrees of freedom have 0.06 at most."""
@@ -90,6 +96,9 @@ def diagnose(
     gap, gap_se = certify(q, draws, archive) if gaussian else UNKNOWN
     pool = pooled(q, draws, far, archive)
     known, elsewhere, marginals = _marginals(q, pool, gaussian=gaussian, lines=lines)
+    exact = archive is None or not archive.noise
+    if exact and not many and marginals.typical_error > FINE and len(pool.theta) < PLENTY:
+        marginals = _surer(marginals, by_surrogate(q, pool, generator))
     ratio = np.exp(marginals.log_ratio)
     return Diagnosis(
         elbo=float(h.mean()),
@@ -118,6 +127,11 @@ def diagnose(
         cost=cost,
         farthest=farthest,
     )
+
+
+def _surer(one: Marginals, other: Marginals | None) -> Marginals:
+    """Those with the smaller error."""
+    return other if other is not None and other.typical_error < one.typical_error else one
 
 
 def _evidence_error(h: Array, smoothed: Smoothed) -> float:

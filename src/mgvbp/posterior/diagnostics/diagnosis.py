@@ -64,7 +64,7 @@ class Diagnosis:
         lower (7 nats) that they have less than a thousandth of the mass. It is empty if all starts agreed, and None
         if there was one start.
     cost : int or None
-        About how many evaluations a fit of a mixture takes: twice as many as this fit. None if that is not known.
+        About how many evaluations a fit of a mixture takes. None if that is not known.
     condition : Condition
         Condition numbers of q's ``correlation`` and ``covariance`` matrices.
     outside : int
@@ -138,7 +138,7 @@ class Diagnosis:
         """The verdict on each entry of θ.
 
         It is ``"trust"`` if the mean is within 0.1 standard deviations of the posterior's and the standard deviation
-        within 10%, with a standard error to spare. If not, it is ``"correct"`` where weights can correct that.
+        within 10%, with two standard errors to spare. If not, it is ``"correct"`` where weights can correct that.
         """
         return self._judgement.verdicts or (self.verdict,) * len(self.labels)
 

@@ -40,9 +40,15 @@ class Marginals(NamedTuple):
         return float(np.median(np.maximum(self.shift_se, self.log_ratio_se)))
 
     def off(self, errors: float) -> Array:
-        """The larger of both distances (d,), if it were so many standard errors larger."""
-        of_mean = np.abs(self.shift) + errors * self.shift_se
-        return np.maximum(of_mean, np.abs(self.log_ratio) + errors * self.log_ratio_se)
+        """The larger of both distances (d,), if it were so many standard errors larger.
+
+        Both are in standard deviations of the posterior: that of the mean, and that of q's standard deviation.
+        """
+        with np.errstate(over="ignore"):
+            narrower = np.exp(-self.log_ratio)  # the deviation of q divided by the posterior's
+            of_mean = narrower * (np.abs(self.shift) + errors * self.shift_se)
+            of_deviation = np.abs(narrower - 1.0) + errors * narrower * self.log_ratio_se
+        return np.maximum(of_mean, of_deviation)
 
     def or_farther(self, other: Marginals) -> Marginals:
         """For each parameter what is further off, of these and the others."""

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrmm
 from scipy.special import gammaincinv
 
 from mgvbp.core.linalg import Array
+from mgvbp.families.gaussian import Gaussian
 from mgvbp.families.mixture import GaussianMixture
 from mgvbp.surfaces.process import NUGGET, ROUNDING, Process, learned
 
@@ -47,6 +49,17 @@ DEEPEST = 50.0
 """... and most nats that they may lie below: lower ones are raised."""
 
 
+def axes_of(frame: Gaussian) -> tuple[Array, Array]:
+    """The axes that a process may have: those of the parameters as they were written, and those of the frame."""
+    identity = np.eye(frame.dim)
+    return frame.family.from_frame(frame.factor, identity) / frame.std, identity
+
+
+def log_volume(frame: Gaussian) -> float:
+    """Log density of θ less that of its place in the frame."""
+    return float(np.log(frame.family.diagonal(frame.factor)).sum())
+
+
 def reach(dim: int) -> float:
     """Nats below the highest value down to which a value matters: nearly all the mass of a Gaussian is above."""
     return float(gammaincinv(0.5 * dim, 1.0 - FARTHEST)) + MARGIN
@@ -64,6 +77,8 @@ class Surrogate:
     """The inverse of the lower factor of the kernel's matrix at these, (r, r)."""
     highest: float
     """The surrogate is nowhere higher: what is best has been looked for, and a process that is far off would be."""
+    chosen: NDArray[np.intp]
+    """Which of the draws that it was given it goes through, (n,): their places."""
     tolerated: float
     """The variance, in nats², up to which the surrogate is believed as it is."""
 
@@ -74,6 +89,15 @@ class Surrogate:
     def cautious(self, x: Array) -> Array:
         """The log density within the fence at each row, (M, d) -> (M,)."""
         return self.predict(x) - self._penalty(self.variance(x))[0]
+
+    def unseen(self, x: Array) -> Array:
+        """The same at the draws that it was given, (N, d) -> (N,), each as the others predict it."""
+        p, found = self.process, self.cautious(x)
+        exact = p.noise == EXACT  # others are hardly believed, so that they say little of themselves
+        missed, variance = (part[exact] for part in p.left_out())
+        value = np.minimum(missed + self.anchor.log_density_at(p.points[exact]), self.highest)
+        found[self.chosen[exact]] = value - self._penalty(variance)[0]
+        return found
 
     def variance(self, x: Array) -> Array:
         """The variance of the process at each row given the spanning draws alone, (M, d) -> (M,)."""
@@ -127,6 +151,7 @@ def fitted(
     is the approximation so far, ``numbers`` are those of the last process, from which it goes on, and ``axes`` the
     choices for those of the process.
     """
+    chosen = np.arange(len(x))
     highest = float(values.max()) + 0.5 * mixture.dim  # so far below the mode are draws of a Gaussian
     if len(x) > MOST_POINTS:
         matter = np.flatnonzero(values > values.max() - reach(mixture.dim))
@@ -134,8 +159,8 @@ def fitted(
         spread = matter[_pivots(last, x[matter], SPREAD)]
         priority = np.max([mixture.log_density_at(x), *(a.log_density_at(x) - 1.0 for a in anchors)], axis=0)
         priority[spread] = np.inf
-        some = np.argsort(-priority, kind="stable")[:MOST_POINTS]
-        x, values = x[some], values[some]
+        chosen = np.argsort(-priority, kind="stable")[:MOST_POINTS]
+        x, values = x[chosen], values[chosen]
     missed = [_believable(values, anchor.log_density_at(x), reach(anchor.dim)) for anchor in anchors]
     processes = [learned(x, *response, numbers, axes, rng) for response in missed]
     anchor, process = max(zip(anchors, processes, strict=True), key=lambda choice: choice[1].log_likelihood)
@@ -145,7 +170,7 @@ def fitted(
     K.flat[:: len(K) + 1] *= 1.0 + ROUNDING
     K.flat[:: len(K) + 1] += EXACT + NUGGET * process.scale
     whitening = solve_triangular(np.linalg.cholesky(K), np.eye(len(K)), lower=True)
-    surrogate = Surrogate(anchor, process, spanning, np.asarray(whitening), highest, 0.0)
+    surrogate = Surrogate(anchor, process, spanning, np.asarray(whitening), highest, chosen, 0.0)
     usual = float(np.quantile(surrogate.variance(known), WITHIN))
     return replace(surrogate, tolerated=float(np.clip(usual, *TOLERATED)))
 
