@@ -248,7 +248,10 @@ class Approach:
         return shorter._aimed() if unseen is None else replace(shorter, pending=unseen, promised=math.inf)
 
     def _left_out(self, step: Array) -> Array | None:
-        """A point (1, d) in the direction that the points in the region leave out, on the side of ``step``, if any."""
+        """A point (1, d) in the direction that the points in the region leave out; None if there is none.
+
+        It is on the side of ``step`` or, if that has no part of the direction, of the initial mean.
+        """
         axes, best = self._half_axes(), self.best
         Z = (self.points - best) / axes
         away = np.linalg.norm(Z, axis=1)
@@ -261,7 +264,9 @@ class Approach:
         axis = int(np.argmax(np.round(np.square(unseen).sum(axis=0), 6)))
         direction = unseen.T @ unseen[:, axis]
         direction /= np.linalg.norm(direction)
-        side = -1.0 if step @ direction < -1e-6 else 1.0
+        # a step among these points has no part of the direction, but for round-off
+        known = (side for side in (step @ direction, -(best / axes) @ direction) if abs(side) > 1e-6)
+        side = math.copysign(1.0, next(known, 1.0))
         return np.asarray(best + side * direction * axes).reshape(1, -1)
 
 
