@@ -3,6 +3,7 @@
 Run:  python benchmarks/gradients.py [--seeds 3] [--family full] [--max-dim 100] [--rival] [names ...]   # needs jax
       python benchmarks/gradients.py --logistic 50 100 200 500 1000
       python benchmarks/gradients.py --horseshoe 20 32 [--seeds 3]
+      python benchmarks/gradients.py --strangers [--seeds 3]
 
 All start at mean 0 and variance 1. A value with its gradient at one θ is one gradient. Times are CPU seconds of one
 thread, after compilation. The true gap is the stored optimum (tests/zoo/reference.json, made by an independent method)
@@ -10,8 +11,8 @@ minus the bound of the result on a large Sobol sample; that of a logistic regres
 false if the run says that it has converged and the true gap is above 0.05. Targets: gap <= 0.05 in at least 99% of the
 runs with d <= 100, no false claim, a median of at most 8 (d + 10) gradients. Targets tagged multimodal are shown
 and, but for those tagged hard, not counted. `--rival` also runs SAA-Q (peer/saa.py): four L-BFGS starts, Laplace,
-then L-BFGS on the bound over at least 128 fixed points. `--horseshoe` takes numbers of effects, and compares bounds
-with those of SAA-Q: the optimum is not known.
+then L-BFGS on the bound over at least 128 fixed points. `--horseshoe` takes numbers of effects; it and `--strangers`
+(peer/strangers.py) compare bounds with those of SAA-Q: the optimum is not known.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from mgvbp.estimators.draws import sobol
 from mgvbp.interop.functions.compiled import Compiled
 from mgvbp.problem.blocks import SIZES
 from peer import saa
+from peer.strangers import STRANGERS
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
@@ -229,15 +231,17 @@ def horseshoe_regression(effects: int) -> Any:
     return density
 
 
-def horseshoe(numbers: list[int], seeds: int) -> None:
-    """The table of horseshoe regressions: bounds on a large Sobol sample."""
+def compared(densities: dict[str, tuple[int, Callable[[Any], Any]]], seeds: int) -> None:
+    """The table of densities whose optimum is not known: bounds on a large Sobol sample."""
     jax_backend()
     import jax
 
-    print(f"{'d':>4}{'seed':>6}{'bound':>9}{'claimed':>9}{'gradients':>11}{'CPU s':>8}", end="")
+    print(
+        f"{'':<20}{'d':>4}{'seed':>6}{'bound':>10}{'stated':>9}{'claimed':>9}{'gradients':>11}{'CPU s':>8}",
+        end="",
+    )
     print(f"{'SAA-Q bound':>13}{'gradients':>11}{'CPU s':>8}")
-    for effects in numbers:
-        dim, density = 2 * effects + 2, horseshoe_regression(effects)
+    for name, (dim, density) in densities.items():
         function, many = Compiled(jax.value_and_grad(density)), jax.jit(jax.vmap(density))
         for size in (1, *SIZES):
             function(np.zeros((size, dim)))
@@ -254,8 +258,9 @@ def horseshoe(numbers: list[int], seeds: int) -> None:
             rival_seconds = time.process_time() - start
             theirs = Gaussian(rival.mean, variance=rival.scale @ rival.scale.T)
             print(
-                f"{dim:>4}{seed:>6}{bound(found.gaussian):>9.1f}{found.converged!s:>9}{found.n_evaluations:>11}"
-                f"{seconds:>8.2f}{bound(theirs):>13.1f}{rival.gradients:>11}{rival_seconds:>8.2f}",
+                f"{name:<20}{dim:>4}{seed:>6}{bound(found.gaussian):>10.2f}{found.gap:>9.4f}"
+                f"{found.converged!s:>9}{found.n_evaluations:>11}{seconds:>8.2f}{bound(theirs):>13.2f}"
+                f"{rival.gradients:>11}{rival_seconds:>8.2f}",
                 flush=True,
             )
 
@@ -271,12 +276,17 @@ def main() -> None:
     parser.add_argument("--rival", action="store_true")
     parser.add_argument("--logistic", type=int, nargs="+", metavar="D")
     parser.add_argument("--horseshoe", type=int, nargs="+", metavar="EFFECTS")
+    parser.add_argument("--strangers", action="store_true")
     arguments = parser.parse_args()
     with threadpool_limits(1):
         if arguments.logistic:
             logistic(arguments.logistic)
         elif arguments.horseshoe:
-            horseshoe(arguments.horseshoe, arguments.seeds)
+            effects = {f"horseshoe {n}": (2 * n + 2, horseshoe_regression(n)) for n in arguments.horseshoe}
+            compared(effects, arguments.seeds)
+        elif arguments.strangers:
+            jax_backend()
+            compared({name: make() for name, make in STRANGERS.items()}, arguments.seeds)
         else:
             zoo(arguments)
 

@@ -244,7 +244,8 @@ class ByGradients(Strides):
         if near(state.q, rival.q):
             return True
         higher = rival.lower_bound - surface.lower_bound
-        if surface.slopes and higher > surface.gap + surface.noise and slope(surface, rival.q) > 0.5 * higher:
+        far = higher > constants.BETTER * (surface.gap + surface.noise)
+        if surface.slopes and far and slope(surface, rival.q) > 0.5 * higher:
             return True
         long = state.n_evaluations > (1.0 + constants.VISIT_SHARE) * rival.n_evaluations
         return long and self._cannot_be_better(
