@@ -3,9 +3,9 @@
 Draws of q show nothing of another mode, and so the distance that they give knows nothing of it either. Points far out
 do. There the log density less log q and the lower bound of q, the *excess*, is about 0 if the posterior is Gaussian,
 and large on the side of another mode, long before the mode itself is near. So points are scattered around q and over
-the initial Gaussian, and from that with the largest excess an approach by values (`approach`, in the frame of q)
-climbs the density; the next begins at the highest point that has excess, then it is the largest excess again. So
-are the means of q with two entries exchanged: labels that can be exchanged are what most often makes modes. Where
+the initial Gaussian, and the mean of q is tried with two entries exchanged, as labels that can be exchanged make modes
+that are narrow and far. From the point with the largest excess an approach by values (`approach`, in the frame of q)
+climbs the density; the next begins at the highest point that has excess, then it is the largest excess again. Where
 tails are heavy, points very far out have the largest excess and lead nowhere, and the highest ones lead to modes. If
 it arrives where there is still excess, across a valley, a search for another Gaussian begins there. What that
 explains is no excess any more, and the scouts go on.
@@ -51,7 +51,7 @@ that has a sixth of the mass."""
 
 
 def exchanged(mean: Array) -> Array:
-    """The mean (d,) with two entries exchanged, for each pair, (d (d − 1) / 2, d)."""
+    """A mean (d,) with two entries exchanged, for each pair of them, (d (d − 1) / 2, d)."""
     i, j = np.triu_indices(len(mean), 1)
     rows, points = np.arange(len(i)), np.tile(mean, (len(i), 1))
     points[rows, i], points[rows, j] = mean[j], mean[i]
