@@ -129,7 +129,9 @@ class Examined(Approximation):
         below = None if others is None else tuple(self.lower_bound - bound for bound in others)
         known = None if self.mixture is None else self._distance
         density = self._density(log_density)
-        climbs = isinstance(density, Target) and density.has_gradient
+        climbs, cost = isinstance(density, Target) and density.has_gradient, None
+        if self.mixture is None and self.n_evaluations:
+            cost = cost_of_mixture(self.n_evaluations, self.dim, climbs)
         return diagnose(
             self,
             density,
@@ -137,7 +139,7 @@ class Examined(Approximation):
             rng,
             self.labels,
             below,
-            None if self.mixture is not None else cost_of_mixture(self.n_evaluations, self.dim, climbs),
+            cost,
             archive=self._archive if log_density is None else None,
             farthest=known and known.kl + known.kl_se,
             missed=bool(self._improper) and log_density is None,

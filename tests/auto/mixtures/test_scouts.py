@@ -7,8 +7,9 @@ import pytest
 from scipy.special import logsumexp
 
 import mgvbp
-from mgvbp.auto.mixtures.scouts import Scouts
+from mgvbp.auto.mixtures.scouts import Scouts, exchanged
 from mgvbp.errors import ConvergenceWarning
+from posteriors import TARGETS
 
 
 class Modes:
@@ -191,3 +192,16 @@ def test_heavy_tails_do_not_hide_another_mode():
         theta = q.sample(4000, 1)
         shares.append((theta[:, 0] < theta[:, 1] - 1.0).mean())  # absorption is the slower one
     assert np.median(shares) > 0.05, shares
+
+
+def test_entries_are_exchanged():
+    np.testing.assert_array_equal(exchanged(np.array([1.0, 2.0, 3.0])), [[2, 1, 3], [3, 2, 1], [1, 3, 2]])
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.ConvergenceWarning")
+def test_labels_that_can_be_exchanged_make_two_modes():
+    """Two regression lines whose slopes lie 15 standard deviations apart: either may come first, with probability ½."""
+    target = TARGETS["switching_regressions"]
+    for seed in range(3):
+        draws = mgvbp.fit(target.log_density, dim=5, family="mixture", rng=seed).sample(4000, rng=1)
+        assert 0.3 < np.mean(draws[:, 0] > draws[:, 1]) < 0.7

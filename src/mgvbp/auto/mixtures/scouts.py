@@ -3,7 +3,8 @@
 Draws of q show nothing of another mode, and so the distance that they give knows nothing of it either. Points far out
 do. There the log density less log q and the lower bound of q, the *excess*, is about 0 if the posterior is Gaussian,
 and large on the side of another mode, long before the mode itself is near. So points are scattered around q and over
-the initial Gaussian, and from that with the largest excess an approach by values (`approach`, in the frame of q)
+the initial Gaussian, and the mean of q is tried with two entries exchanged, as labels that can be exchanged make modes
+that are narrow and far. From the point with the largest excess an approach by values (`approach`, in the frame of q)
 climbs the density; the next begins at the highest point that has excess, then it is the largest excess again. Where
 tails are heavy, points very far out have the largest excess and lead nowhere, and the highest ones lead to modes. If
 it arrives where there is still excess, across a valley, a search for another Gaussian begins there. What that
@@ -47,6 +48,14 @@ NEGLIGIBLE = 12.0
 BUDGET = {False: 10, True: 30}
 """Evaluations of an approach, times d + 2, likewise: with 10 none arrived at the second mode of a compartment model
 that has a sixth of the mass."""
+
+
+def exchanged(mean: Array) -> Array:
+    """A mean (d,) with two entries exchanged, for each pair of them, (d (d − 1) / 2, d)."""
+    i, j = np.triu_indices(len(mean), 1)
+    rows, points = np.arange(len(i)), np.tile(mean, (len(i), 1))
+    points[rows, i], points[rows, j] = mean[j], mean[i]
+    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +104,9 @@ class Scouts:
         distances = NEAREST * (FARTHEST / NEAREST) ** share + math.sqrt(d - 1.0)
         wide = first.family.from_frame(first.factor, DISPERSED * rng.standard_normal((half, d)))
         others = q.family.to_frame(q.factor, first.mean + wide - q.mean)
-        points = np.concatenate([distances[:, None] * directions, others])
+        swapped = q.family.to_frame(q.factor, exchanged(q.mean) - q.mean)
+        far = swapped[np.linalg.norm(swapped, axis=1) > NEAREST][:half]
+        points = np.concatenate([distances[:, None] * directions, others, far])
         budget = BUDGET[gradients] * (d + 2)
         return cls(q, known, VAIN[gradients], budget, points, points, np.empty(0))
 
