@@ -85,9 +85,7 @@ def balanced(rng: np.random.Generator, num_pairs: int, dim: int) -> Array:
         )
         for _ in range(BALANCING):
             values, U = np.linalg.eigh(half.T @ half / num_pairs)
-            half = (
-                half @ (U / np.sqrt(values)) @ U.T
-            )  # the symmetric root prefers no direction; a Cholesky factor would
+            half = half @ (U / np.sqrt(values)) @ U.T  # symmetric: a Cholesky factor would prefer directions
             half *= (lengths / np.linalg.norm(half, axis=1))[:, None]
     return np.stack([half, -half], axis=1).reshape(-1, dim)
 
