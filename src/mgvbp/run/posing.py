@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from inspect import Parameter, signature
+from functools import partial
+from inspect import Parameter, isfunction, signature
 from typing import Any, cast
 
 from mgvbp.core.checks import one_of
@@ -34,10 +35,9 @@ def as_function(given: Any) -> Any:
 
 
 def _takes_theta(function: Callable[..., Any]) -> bool:
-    try:
-        kinds = {parameter.kind for parameter in signature(function).parameters.values()}
-    except (TypeError, ValueError):  # functions written in C need not tell
+    if not (isfunction(function) or isinstance(function, partial)):  # of objects `signature` may not tell
         return True
+    kinds = {parameter.kind for parameter in signature(function).parameters.values()}
     return bool(
         kinds & {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL}
     )
