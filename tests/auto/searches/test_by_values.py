@@ -186,3 +186,19 @@ def test_at_a_limit_an_approach_that_went_on_is_not_undone():
         gains.append(bounds[1] - bounds[0])
     assert len(gains) > 1
     assert np.median(gains) > 5.0, gains
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.NonFiniteWarning")
+def test_a_density_that_has_no_upper_bound_has_no_result():
+    """Where the mean fits a number exactly, a deviation may shrink to 0: an evolution ends with draws on one point."""
+
+    def f(theta):
+        mean, log_sd = theta.T
+        with np.errstate(all="ignore"):
+            misfit = 5.0 * np.square((mean - 1.0) * np.exp(-log_sd))
+        return -misfit - 9.0 * log_sd - np.exp(np.minimum(log_sd, 700.0)) - mean**2 / 18.0
+
+    for seed in range(6):
+        for family in ("full", "diagonal"):
+            with pytest.warns(ConvergenceWarning):
+                assert not fit(f, dim=2, family=family, rng=seed).converged
