@@ -155,3 +155,50 @@ def test_on_raw_data_an_approach_goes_on_from_surfaces():
         phases = list(posterior.trace.phase)
         went_on += "approach" in phases[phases.index("survey") :]
     assert went_on > 0
+
+
+def test_at_a_limit_an_approach_that_went_on_is_not_undone():
+    """Where it has led no bound is known yet, but the surface that it went on from is many nats lower."""
+    gains = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([np.ones(50), rng.normal(20.0, 5.0, (50, 4)) * [0.1, 0.5, 2.0, 10.0]])
+        y = X @ rng.normal(size=5) + 3.0 * rng.standard_t(4, size=50)
+
+        def f(theta, X=X, y=y):
+            z = (y - theta[:, :5] @ X.T) * np.exp(-theta[:, 5:])
+            rest = theta[:, 5:].sum(axis=1) * len(y) + 0.005 * np.square(theta).sum(axis=1)
+            return -2.5 * np.log1p(np.square(z) / 4.0).sum(axis=1) - rest
+
+        trace = fit(f, dim=6, rng=seed).trace
+        phases, spent = list(trace.phase), np.cumsum(trace.num_draws)
+        survey = phases.index("survey")
+        if "approach" not in phases[survey:]:
+            continue
+        begins = phases.index("approach", survey)
+        ends = next(i for i in range(begins, len(phases)) if phases[i] != "approach")
+        bounds = []
+        for limit in (spent[begins - 1], spent[ends - 1] + 3):
+            with pytest.warns(ConvergenceWarning):
+                posterior = fit(f, dim=6, rng=seed, max_evaluations=int(limit))
+            theta = posterior.sample(2000, rng=0)
+            bounds.append(float((f(theta) - posterior.log_density(theta)).mean()))
+        gains.append(bounds[1] - bounds[0])
+    assert len(gains) > 1
+    assert np.median(gains) > 5.0, gains
+
+
+@pytest.mark.filterwarnings("ignore::mgvbp.errors.NonFiniteWarning")
+def test_a_density_that_has_no_upper_bound_has_no_result():
+    """Where the mean fits a number exactly, a deviation may shrink to 0: an evolution ends with draws on one point."""
+
+    def f(theta):
+        mean, log_sd = theta.T
+        with np.errstate(all="ignore"):
+            misfit = 5.0 * np.square((mean - 1.0) * np.exp(-log_sd))
+        return -misfit - 9.0 * log_sd - np.exp(np.minimum(log_sd, 700.0)) - mean**2 / 18.0
+
+    for seed in range(6):
+        for family in ("full", "diagonal"):
+            with pytest.warns(ConvergenceWarning):
+                assert not fit(f, dim=2, family=family, rng=seed).converged

@@ -49,7 +49,8 @@ class FarAway(Court):
         q = approach.gaussian(approach.frame or state.first, self.family)
         if arrived or approach.frame is not None or (approach.lost and approach.climbing(much)):
             narrower = Gaussian.from_factor(q.mean, q.factor / constants.SURVEYED, self.family)
-            return self._begun_anew(replace(state, far=None), narrower)
+            # a surface that it went on from is lower than where it has led
+            return self._begun_anew(replace(state, far=None, best=None), narrower)
         if approach.lost:
             evolution = Evolution.start(state.first, q.mean, self._memory)
             state = replace(state, far=evolution, escapes=1, phase=Phase.EVOLVE)
@@ -138,7 +139,8 @@ class FarAway(Court):
             return None
         theta = np.concatenate([generation.theta for generation in recent])
         values = np.concatenate([generation.values for generation in recent])
-        if not np.isfinite(values).all():
+        point = not np.ptp(theta, axis=0).all()  # but for round-off, where the density has no upper bound
+        if point or not np.isfinite(values).all():
             return None
         q = moments(theta, self.family)
         surface = fit_surface(equal_view(q, theta), self._basis, values, math.inf)
