@@ -206,8 +206,9 @@ def test_heavy_tails_of_many_parameters_are_met_on_their_lines(dim):
         assert by_gradients.verdicts.count("trust") <= 0.02 * dim
         assert by_values.verdicts.count("trust") <= 0.1 * dim
         assert by_gradients.n_evaluations <= 450
-    mild = Student(30.0, dim)  # 0.3%
-    assert posterior_of(mild.best, mild.density).diagnose(300).verdict == "trust"
+    mild = Student(30.0, dim)  # 0.3%, which 300 draws cannot tell from 10% on every line
+    found = [posterior_of(mild.best, mild.density).diagnose(300, rng=seed) for seed in range(5)]
+    assert np.median([each.verdicts.count("trust") for each in found]) >= 0.9 * dim
 
 
 def test_a_tail_that_all_parameters_share_is_met_by_scaling_draws():
