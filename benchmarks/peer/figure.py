@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from peer.table import NEAR, OURS, TRUTH, Record, optima
+from peer.table import CHAINS, NEAR, OURS, Record, optima
 
 FLOOR = 1e-3
 """Gaps below are drawn here: the measure is no finer."""
 COLUMNS = 4
-COLOURS = (*(f"C{i}" for i in range(10)), "black", "gold")
-"""One for each peer."""
+COLOURS = (*(f"C{i}" for i in range(10)), "black", "gold", "navy", "salmon")
+"""One for each peer that is drawn."""
 
 
 def draw(records: list[Record], path: Path, caption: str) -> None:
@@ -22,7 +22,7 @@ def draw(records: list[Record], path: Path, caption: str) -> None:
 
     best = optima(records)
     targets = list(best)
-    peers = [name for name in dict.fromkeys(r["peer"] for r in records if "runs" in r) if name != TRUTH]
+    peers = [name for name in dict.fromkeys(r["peer"] for r in records if "runs" in r) if name not in CHAINS]
     rows = -(-len(targets) // COLUMNS)
     figure = Figure(figsize=(3.4 * COLUMNS, 2.6 * rows + 1.0), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, COLUMNS, sharey=True)).ravel()
